@@ -1,0 +1,1 @@
+//! Aggregate functions (LNG-100..107).

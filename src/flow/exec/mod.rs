@@ -1,0 +1,1 @@
+//! Executing plans: scan, join, group, window, sort.

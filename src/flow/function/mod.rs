@@ -1,0 +1,1 @@
+//! Scalar functions (LNG-70..92).

@@ -1,0 +1,1 @@
+//! The program around the engine: command line, configuration, locks, log app, results.

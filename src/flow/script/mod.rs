@@ -1,0 +1,1 @@
+//! Job files: header, statements, diagnostics (RNR-40, LNG-170).

@@ -1,0 +1,1 @@
+//! The kSQL language: lexer, parser, AST, binder.

@@ -1,0 +1,1 @@
+//! Execution bundle: store-only zip and manifest (contract 10 D).

@@ -1,0 +1,1 @@
+//! Canonical JSON text and its SHA-256 (RUN-10).

@@ -1,0 +1,1 @@
+//! The process boundary to the runner: argv, spawn, wait, result file (contract 10 F).

@@ -1,0 +1,1 @@
+//! The Network lock: owner identity, acquire, heartbeat, fenced commit, release (D-01).

@@ -1,0 +1,15 @@
+//! The control plane: one YAML network in, one Run per business key out.
+
+pub mod bundle;
+pub mod canonical_json;
+pub mod child;
+pub mod cli;
+pub mod definition;
+pub mod key;
+pub mod lease;
+pub mod profile;
+pub mod record;
+pub mod rule;
+pub mod run;
+pub mod status;
+pub mod time;

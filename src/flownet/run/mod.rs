@@ -1,0 +1,1 @@
+//! The story of one start: ensure the Run, schedule its nodes, close.

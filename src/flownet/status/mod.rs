@@ -1,0 +1,1 @@
+//! status: gather, derive, show (contract 50, 2-5).

@@ -1,0 +1,1 @@
+//! Cases of the vector file of the same name.
