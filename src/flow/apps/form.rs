@@ -1,0 +1,517 @@
+//! The form definition of an app, reduced to what decides names, types, push-down and writes.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+
+use super::AppId;
+
+/// kintone's field types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldType {
+    /// `$id`, known to every app.
+    Id,
+    /// `$revision`, known to every app.
+    Revision,
+    /// RECORD_NUMBER.
+    RecordNumber,
+    /// CREATOR.
+    Creator,
+    /// MODIFIER.
+    Modifier,
+    /// CREATED_TIME.
+    CreatedTime,
+    /// UPDATED_TIME.
+    UpdatedTime,
+    /// SINGLE_LINE_TEXT.
+    SingleLineText,
+    /// MULTI_LINE_TEXT.
+    MultiLineText,
+    /// RICH_TEXT.
+    RichText,
+    /// LINK.
+    Link,
+    /// NUMBER.
+    Number,
+    /// CALC with a number format.
+    CalcNumber,
+    /// CALC with a date, time or duration format.
+    CalcText,
+    /// CHECK_BOX.
+    CheckBox,
+    /// RADIO_BUTTON.
+    RadioButton,
+    /// DROP_DOWN.
+    DropDown,
+    /// MULTI_SELECT.
+    MultiSelect,
+    /// DATE.
+    Date,
+    /// TIME.
+    Time,
+    /// DATETIME.
+    DateTime,
+    /// USER_SELECT.
+    UserSelect,
+    /// ORGANIZATION_SELECT.
+    OrganizationSelect,
+    /// GROUP_SELECT.
+    GroupSelect,
+    /// STATUS.
+    Status,
+    /// STATUS_ASSIGNEE.
+    StatusAssignee,
+    /// CATEGORY.
+    Category,
+    /// FILE.
+    File,
+    /// SUBTABLE.
+    Subtable,
+    /// Anything else that carries no value for a query (labels, related records, types of the future).
+    Other,
+}
+
+impl FieldType {
+    /// Reads a type name of the interface. CALC needs its `format`, see [`FieldType::calc`].
+    pub fn parse(name: &str) -> Self {
+        match name {
+            "__ID__" => Self::Id,
+            "__REVISION__" => Self::Revision,
+            "RECORD_NUMBER" => Self::RecordNumber,
+            "CREATOR" => Self::Creator,
+            "MODIFIER" => Self::Modifier,
+            "CREATED_TIME" => Self::CreatedTime,
+            "UPDATED_TIME" => Self::UpdatedTime,
+            "SINGLE_LINE_TEXT" => Self::SingleLineText,
+            "MULTI_LINE_TEXT" => Self::MultiLineText,
+            "RICH_TEXT" => Self::RichText,
+            "LINK" => Self::Link,
+            "NUMBER" => Self::Number,
+            "CALC" => Self::CalcNumber,
+            "CHECK_BOX" => Self::CheckBox,
+            "RADIO_BUTTON" => Self::RadioButton,
+            "DROP_DOWN" => Self::DropDown,
+            "MULTI_SELECT" => Self::MultiSelect,
+            "DATE" => Self::Date,
+            "TIME" => Self::Time,
+            "DATETIME" => Self::DateTime,
+            "USER_SELECT" => Self::UserSelect,
+            "ORGANIZATION_SELECT" => Self::OrganizationSelect,
+            "GROUP_SELECT" => Self::GroupSelect,
+            "STATUS" => Self::Status,
+            "STATUS_ASSIGNEE" => Self::StatusAssignee,
+            "CATEGORY" => Self::Category,
+            "FILE" => Self::File,
+            "SUBTABLE" => Self::Subtable,
+            _ => Self::Other,
+        }
+    }
+
+    /// The type of a CALC field with this display format.
+    pub fn calc(format: &str) -> Self {
+        match format {
+            "" | "NUMBER" | "NUMBER_DIGIT" => Self::CalcNumber,
+            _ => Self::CalcText,
+        }
+    }
+
+    /// The name of the interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Id => "__ID__",
+            Self::Revision => "__REVISION__",
+            Self::RecordNumber => "RECORD_NUMBER",
+            Self::Creator => "CREATOR",
+            Self::Modifier => "MODIFIER",
+            Self::CreatedTime => "CREATED_TIME",
+            Self::UpdatedTime => "UPDATED_TIME",
+            Self::SingleLineText => "SINGLE_LINE_TEXT",
+            Self::MultiLineText => "MULTI_LINE_TEXT",
+            Self::RichText => "RICH_TEXT",
+            Self::Link => "LINK",
+            Self::Number => "NUMBER",
+            Self::CalcNumber | Self::CalcText => "CALC",
+            Self::CheckBox => "CHECK_BOX",
+            Self::RadioButton => "RADIO_BUTTON",
+            Self::DropDown => "DROP_DOWN",
+            Self::MultiSelect => "MULTI_SELECT",
+            Self::Date => "DATE",
+            Self::Time => "TIME",
+            Self::DateTime => "DATETIME",
+            Self::UserSelect => "USER_SELECT",
+            Self::OrganizationSelect => "ORGANIZATION_SELECT",
+            Self::GroupSelect => "GROUP_SELECT",
+            Self::Status => "STATUS",
+            Self::StatusAssignee => "STATUS_ASSIGNEE",
+            Self::Category => "CATEGORY",
+            Self::File => "FILE",
+            Self::Subtable => "SUBTABLE",
+            Self::Other => "OTHER",
+        }
+    }
+
+    /// Several elements in one cell: `IN` means overlap (LNG-48).
+    pub fn is_multi_value(self) -> bool {
+        self.is_option_list() || self.is_code_list() || matches!(self, Self::Category | Self::File)
+    }
+
+    /// CHECK_BOX and MULTI_SELECT.
+    pub fn is_option_list(self) -> bool {
+        matches!(self, Self::CheckBox | Self::MultiSelect)
+    }
+
+    /// Lists of users, organisations or groups, by code.
+    pub fn is_code_list(self) -> bool {
+        matches!(
+            self,
+            Self::UserSelect | Self::OrganizationSelect | Self::GroupSelect | Self::StatusAssignee
+        )
+    }
+
+    /// Values are one or more of the field's options.
+    pub fn has_options(self) -> bool {
+        matches!(
+            self,
+            Self::CheckBox | Self::MultiSelect | Self::RadioButton | Self::DropDown | Self::Status
+        )
+    }
+
+    /// May stand in the field list of an INSERT, UPSERT or UPDATE (LNG-140); lookup copies are decided per field.
+    pub fn is_writable(self) -> bool {
+        matches!(
+            self,
+            Self::SingleLineText
+                | Self::MultiLineText
+                | Self::RichText
+                | Self::Link
+                | Self::Number
+                | Self::CheckBox
+                | Self::RadioButton
+                | Self::DropDown
+                | Self::MultiSelect
+                | Self::Date
+                | Self::Time
+                | Self::DateTime
+                | Self::UserSelect
+                | Self::OrganizationSelect
+                | Self::GroupSelect
+        )
+    }
+}
+
+/// A field of a form or of a table in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Field code.
+    pub code: String,
+    /// Label on the form.
+    pub label: String,
+    /// Type.
+    pub kind: FieldType,
+    /// Options in their order; `None` where the form does not list them (STATUS).
+    pub options: Option<Vec<String>>,
+    /// Duplicates are prohibited.
+    pub unique: bool,
+    /// Is a lookup: writing it makes kintone copy other fields.
+    pub lookup: bool,
+    /// Filled by a lookup: cannot be written.
+    pub lookup_copy: bool,
+    /// Formula of a CALC or text field.
+    pub expression: String,
+    /// Fields of a SUBTABLE.
+    pub children: Vec<Field>,
+}
+
+impl Field {
+    /// A plain field of a type, for pseudo-fields and models.
+    pub fn plain(code: &str, kind: FieldType) -> Self {
+        Self {
+            code: code.to_owned(),
+            label: code.to_owned(),
+            kind,
+            options: None,
+            unique: false,
+            lookup: false,
+            lookup_copy: false,
+            expression: String::new(),
+            children: Vec::new(),
+        }
+    }
+}
+
+/// The fields of an app in the order of the interface's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The app.
+    pub app: AppId,
+    /// Top-level fields, `$id` and `$revision` included.
+    pub fields: Vec<Field>,
+}
+
+impl Form {
+    /// Builds a form from its top-level fields; `$id` comes first and `$revision` second, if they are not given.
+    pub fn new(app: AppId, fields: Vec<Field>) -> Self {
+        let mut all = Vec::with_capacity(fields.len() + 2);
+        for (code, kind) in [("$id", FieldType::Id), ("$revision", FieldType::Revision)] {
+            if !fields.iter().any(|field| field.code == code) {
+                all.push(Field::plain(code, kind));
+            }
+        }
+        all.extend(fields);
+        Self { app, fields: all }
+    }
+
+    /// Reads the body of `GET app/form/fields.json`.
+    pub fn from_slice(app: AppId, body: &[u8]) -> Result<Self, FormError> {
+        serde_json::from_slice(body)
+            .map(|body: FormBody| body.into_form(app))
+            .map_err(|error| FormError(app, error))
+    }
+
+    /// Reads the parsed body of `GET app/form/fields.json`.
+    pub fn from_value(app: AppId, body: serde_json::Value) -> Result<Self, FormError> {
+        serde_json::from_value(body)
+            .map(|body: FormBody| body.into_form(app))
+            .map_err(|error| FormError(app, error))
+    }
+
+    /// A top-level field by code.
+    pub fn field(&self, code: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.code == code)
+    }
+
+    /// The table that has a child field of this code.
+    pub fn table_of_child(&self, code: &str) -> Option<&Field> {
+        self.fields
+            .iter()
+            .find(|field| field.children.iter().any(|child| child.code == code))
+    }
+}
+
+/// The answer with a form definition could not be read.
+#[derive(Debug)]
+pub struct FormError(AppId, serde_json::Error);
+
+impl fmt::Display for FormError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the form definition of {} cannot be read: {}", self.0, self.1)
+    }
+}
+
+impl std::error::Error for FormError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.1)
+    }
+}
+
+#[derive(Deserialize)]
+struct FormBody {
+    properties: Properties,
+}
+
+impl FormBody {
+    fn into_form(self, app: AppId) -> Form {
+        let copies: Vec<String> = self
+            .properties
+            .0
+            .iter()
+            .flat_map(Property::copy_targets)
+            .collect();
+        let fields = self
+            .properties
+            .0
+            .into_iter()
+            .flat_map(|property| property.into_fields(&copies))
+            .collect();
+        Form::new(app, fields)
+    }
+}
+
+/// Properties in document order, which a sorted map would lose.
+struct Properties(Vec<Property>);
+
+impl<'de> Deserialize<'de> for Properties {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Properties;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of field definitions")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut properties = Vec::new();
+                while let Some((key, mut property)) = map.next_entry::<String, Property>()? {
+                    if property.code.is_empty() {
+                        property.code = key;
+                    }
+                    properties.push(property);
+                }
+                Ok(Properties(properties))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[derive(Deserialize)]
+struct Property {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    label: String,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    enabled: Option<bool>,
+    #[serde(default)]
+    unique: Option<bool>,
+    #[serde(default)]
+    format: Option<String>,
+    #[serde(default)]
+    expression: Option<String>,
+    #[serde(default)]
+    options: Option<std::collections::BTreeMap<String, OptionBody>>,
+    #[serde(default)]
+    lookup: Option<LookupBody>,
+    #[serde(default)]
+    fields: Option<Properties>,
+}
+
+#[derive(Deserialize)]
+struct OptionBody {
+    label: String,
+    #[serde(default)]
+    index: serde_json::Value,
+}
+
+impl OptionBody {
+    /// The position; the interface sends it as a string.
+    fn position(&self) -> u64 {
+        match &self.index {
+            serde_json::Value::String(text) => text.parse().unwrap_or(u64::MAX),
+            other => other.as_u64().unwrap_or(u64::MAX),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LookupBody {
+    #[serde(default)]
+    field_mappings: Vec<MappingBody>,
+}
+
+#[derive(Deserialize)]
+struct MappingBody {
+    field: String,
+}
+
+impl Property {
+    /// Codes of fields that a lookup, here or in a table, fills.
+    fn copy_targets(&self) -> Vec<String> {
+        let own = self
+            .lookup
+            .iter()
+            .flat_map(|lookup| lookup.field_mappings.iter().map(|m| m.field.clone()));
+        let nested = self
+            .fields
+            .iter()
+            .flat_map(|fields| fields.0.iter().flat_map(Self::copy_targets));
+        own.chain(nested).collect()
+    }
+
+    /// The field; none when process management or categories are switched off.
+    fn into_fields(self, copies: &[String]) -> Option<Field> {
+        let kind = match FieldType::parse(&self.kind) {
+            FieldType::CalcNumber => FieldType::calc(self.format.as_deref().unwrap_or("")),
+            other => other,
+        };
+        if self.enabled == Some(false) || kind == FieldType::Other {
+            return None;
+        }
+        let options = self.options.filter(|_| kind.has_options()).map(|options| {
+            let mut ordered: Vec<OptionBody> = options.into_values().collect();
+            ordered.sort_by_key(OptionBody::position);
+            ordered.into_iter().map(|option| option.label).collect()
+        });
+        let children = self.fields.map_or_else(Vec::new, |fields| {
+            fields
+                .0
+                .into_iter()
+                .filter_map(|child| child.into_fields(copies))
+                .collect()
+        });
+        Some(Field {
+            lookup_copy: copies.contains(&self.code),
+            code: self.code,
+            label: self.label,
+            kind,
+            options,
+            unique: self.unique.unwrap_or(false),
+            lookup: self.lookup.is_some(),
+            expression: self.expression.unwrap_or_default(),
+            children,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_answer_is_reduced_to_what_matters() {
+        let body = r#"{"revision":"3","properties":{
+            "顧客":{"type":"SINGLE_LINE_TEXT","code":"顧客","label":"顧客","unique":true,
+                "lookup":{"fieldMappings":[{"field":"住所","relatedField":"住所"}]}},
+            "住所":{"type":"SINGLE_LINE_TEXT","code":"住所","label":"住所"},
+            "期間":{"type":"CALC","code":"期間","label":"期間","format":"DATE","expression":"a"},
+            "合計":{"type":"CALC","code":"合計","label":"合計","format":"NUMBER_DIGIT"},
+            "確度":{"type":"DROP_DOWN","code":"確度","label":"確度","options":{
+                "低":{"label":"低","index":"1"},"高":{"label":"高","index":"0"}}},
+            "状態":{"type":"STATUS","code":"状態","label":"状態","enabled":false},
+            "表":{"type":"SUBTABLE","code":"表","label":"表","fields":{
+                "品":{"type":"SINGLE_LINE_TEXT","code":"品","label":"品"}}},
+            "線":{"type":"HR","code":"線"}}}"#;
+        let form = Form::from_slice(AppId(1), body.as_bytes()).unwrap();
+        let codes: Vec<&str> = form.fields.iter().map(|field| field.code.as_str()).collect();
+        assert_eq!(
+            codes,
+            ["$id", "$revision", "顧客", "住所", "期間", "合計", "確度", "表"]
+        );
+        assert!(form.field("顧客").unwrap().lookup && form.field("顧客").unwrap().unique);
+        assert!(form.field("住所").unwrap().lookup_copy);
+        assert_eq!(form.field("期間").unwrap().kind, FieldType::CalcText);
+        assert_eq!(form.field("合計").unwrap().kind, FieldType::CalcNumber);
+        assert_eq!(
+            form.field("確度").unwrap().options,
+            Some(vec!["高".to_owned(), "低".to_owned()])
+        );
+        assert_eq!(form.table_of_child("品").unwrap().code, "表");
+        assert_eq!(
+            form,
+            Form::from_value(AppId(1), serde_json::from_str(body).unwrap())
+                .map(sorted(&form))
+                .unwrap()
+        );
+    }
+
+    /// A parsed body has lost the order; the fields are the same.
+    fn sorted(like: &Form) -> impl Fn(Form) -> Form {
+        let order: Vec<String> = like.fields.iter().map(|field| field.code.clone()).collect();
+        move |mut form| {
+            form.fields
+                .sort_by_key(|field| order.iter().position(|code| *code == field.code));
+            form
+        }
+    }
+
+    #[test]
+    fn a_broken_answer_names_the_app() {
+        let error = Form::from_slice(AppId(12), b"{}").unwrap_err();
+        assert!(error.to_string().contains("APP12"), "{error}");
+    }
+}
