@@ -1,0 +1,79 @@
+//! Variance and deviation by Welford's method, the median, and the most frequent text (LNG-106).
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use super::Kind;
+use crate::flow::value::{CompareMode, compare};
+
+/// Count, mean and sum of squared distances from the mean.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moments {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    pub fn push(&mut self, x: f64) {
+        self.count += 1;
+        let before = x - self.mean;
+        self.mean += before / self.count as f64;
+        self.squares += before * (x - self.mean);
+    }
+
+    /// `None` over too few values: none at all, or one for the sample forms.
+    pub fn result(&self, kind: Kind) -> Option<f64> {
+        let divisor = match kind {
+            Kind::VarSamp | Kind::StddevSamp => self.count.checked_sub(1)?,
+            _ => self.count,
+        };
+        let variance = (divisor > 0).then(|| self.squares / divisor as f64)?;
+        match kind {
+            Kind::StddevPop | Kind::StddevSamp => Some(variance.sqrt()),
+            _ => Some(variance),
+        }
+    }
+}
+
+/// The middle value, or the mean of the two middle ones.
+pub(super) fn median(numbers: &[f64]) -> Option<f64> {
+    let mut sorted = numbers.to_vec();
+    let middle = sorted.len() / 2;
+    if sorted.is_empty() {
+        return None;
+    }
+    let (below, upper, _) = sorted.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = *upper;
+    if numbers.len() % 2 == 1 {
+        return Some(upper);
+    }
+    let lower = below.iter().copied().max_by(f64::total_cmp)?;
+    Some(f64::midpoint(lower, upper))
+}
+
+/// How often each text occurred.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frequencies(HashMap<Box<str>, u64>);
+
+impl Frequencies {
+    pub fn push(&mut self, text: &str) {
+        match self.0.get_mut(text) {
+            Some(count) => *count += 1,
+            None => {
+                self.0.insert(text.into(), 1);
+            }
+        }
+    }
+
+    /// The most frequent text; of several the smallest in the argument's order, and of equal ones by code points.
+    pub fn most_frequent(&self, mode: &CompareMode) -> &str {
+        let best = self.0.iter().min_by(|(a, a_count), (b, b_count)| -> Ordering {
+            b_count
+                .cmp(a_count)
+                .then_with(|| compare(mode, a, b))
+                .then_with(|| a.cmp(b))
+        });
+        best.map_or("", |(text, _)| text)
+    }
+}
