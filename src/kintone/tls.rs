@@ -1,0 +1,164 @@
+//! TLS for the transport: rustls with the built-in roots and, if wanted, a company's own (D-04).
+//!
+//! ureq's own connector can trust either the built-in roots or given certificates, not both; this one can. It is built
+//! on the first https connection, so that plain loopback runs never pay for it, and it finishes the handshake before
+//! it returns: a certificate fault is then provably a request that was never sent.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::{fmt, io};
+
+use rustls::client::Resumption;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
+};
+
+use super::config::ConfigError;
+use super::limit;
+
+/// Certificate authorities to trust besides the built-in ones.
+#[derive(Clone, Default)]
+pub(super) struct ExtraRoots(Vec<CertificateDer<'static>>);
+
+impl ExtraRoots {
+    /// Reads a PEM file; every certificate in it must be usable as a root.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let fault = |what: &str| ConfigError::new(format!("CA file {} {what}", path.display()));
+        let mut pem = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(limit::CA_FILE_BYTES + 1).read_to_end(&mut pem))
+            .map_err(|e| fault(&format!("cannot be read: {e}")))?;
+        if pem.len() as u64 > limit::CA_FILE_BYTES {
+            return Err(fault("is larger than 1 MiB"));
+        }
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+        let certificates = certificates.map_err(|_| fault("is not valid PEM"))?;
+        if certificates.is_empty() {
+            return Err(fault("holds no certificate in PEM form"));
+        }
+        let mut store = RootCertStore::empty();
+        for certificate in &certificates {
+            store
+                .add(certificate.clone())
+                .map_err(|e| fault(&format!("holds an unusable certificate: {e}")))?;
+        }
+        Ok(Self(certificates))
+    }
+}
+
+/// Wraps https connections in TLS and leaves all others as they are.
+pub(super) struct TlsConnector {
+    extra: ExtraRoots,
+    config: OnceLock<Arc<ClientConfig>>,
+}
+
+impl TlsConnector {
+    pub fn new(extra: ExtraRoots) -> Self {
+        Self {
+            extra,
+            config: OnceLock::new(),
+        }
+    }
+
+    fn config(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
+        if let Some(config) = self.config.get() {
+            return Ok(config.clone());
+        }
+        let mut roots = RootCertStore {
+            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+        };
+        for certificate in &self.extra.0 {
+            roots.add(certificate.clone())?;
+        }
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.resumption = Resumption::in_memory_sessions(limit::TLS_SESSIONS);
+        Ok(self.config.get_or_init(|| Arc::new(config)).clone())
+    }
+}
+
+impl fmt::Debug for TlsConnector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TlsConnector")
+    }
+}
+
+impl<In: Transport> Connector<In> for TlsConnector {
+    type Out = Either<In, TlsTransport>;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails,
+        chained: Option<In>,
+    ) -> Result<Option<Self::Out>, ureq::Error> {
+        let Some(transport) = chained else { return Ok(None) };
+        if !details.needs_tls() || transport.is_tls() {
+            return Ok(Some(Either::A(transport)));
+        }
+        let host = details.uri.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        let config = self.config().map_err(io::Error::other)?;
+        let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        let mut socket = TransportAdapter::new(transport.boxed(), details.current_time.clone());
+        socket.set_timeout(details.timeout);
+        tls.complete_io(&mut socket)?;
+        let buffers = LazyBuffers::new(
+            details.config.input_buffer_size(),
+            details.config.output_buffer_size(),
+        );
+        Ok(Some(Either::B(TlsTransport {
+            buffers,
+            stream: StreamOwned::new(tls, socket),
+        })))
+    }
+}
+
+/// An established TLS connection.
+pub(super) struct TlsTransport {
+    buffers: LazyBuffers,
+    stream: StreamOwned<ClientConnection, TransportAdapter>,
+}
+
+impl fmt::Debug for TlsTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TlsTransport")
+    }
+}
+
+impl Transport for TlsTransport {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
+        self.stream.sock.set_timeout(timeout);
+        let output = &self.buffers.output()[..amount];
+        io::Write::write_all(&mut self.stream, output)?;
+        Ok(())
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
+        self.stream.sock.set_timeout(timeout);
+        let input = self.buffers.input_append_buf();
+        let amount = self.stream.read(input)?;
+        self.buffers.input_appended(amount);
+        Ok(amount > 0)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.stream.sock.get_mut().is_open()
+    }
+
+    fn is_tls(&self) -> bool {
+        true
+    }
+}
