@@ -1,0 +1,85 @@
+//! The only input of this room: the network file and the presence of SQL files (DEF-01, DEF-29).
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::network::Network;
+use super::problem::Problem;
+
+/// Largest network file, in bytes (item 21).
+pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Reads the network file once; parse, hash and bundle these bytes (item 12).
+pub fn read_file(path: &Path) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|error| unreadable(&error.to_string()))?;
+    check_bytes(&bytes)?;
+    Ok(bytes)
+}
+
+/// Size and encoding of a file that is to make new Runs.
+pub(super) fn check_bytes(bytes: &[u8]) -> Result<&str, Problem> {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(unreadable(&format!("larger than {MAX_FILE_BYTES} bytes")));
+    }
+    std::str::from_utf8(bytes)
+        .map_err(|error| unreadable(&format!("not valid UTF-8 (byte {})", error.valid_up_to() + 1)))
+}
+
+fn unreadable(why: &str) -> Problem {
+    Problem::new(
+        "NETWORK_FILE_UNREADABLE",
+        "$",
+        format!("cannot read network file: {why}"),
+    )
+}
+
+/// Checks that every SQL file is a readable regular file; `dir` is the directory of the network file (DEF-29).
+pub fn check_sql_files(network: &Network, dir: &Path) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (i, node) in network.nodes.iter().enumerate() {
+        let path = sql_path(dir, &node.sql);
+        if let Err(why) = check_readable(&path) {
+            problems.push(Problem::new(
+                "SQL_FILE_UNREADABLE",
+                format!("$.nodes/{i}/sql"),
+                format!(
+                    "SQL file for node '{}' is not readable: {} ({why})",
+                    node.id,
+                    path.display()
+                ),
+            ));
+        }
+    }
+    problems
+}
+
+/// The absolute path of a node's SQL file. `..` is taken out of the text before links are followed.
+pub fn sql_path(dir: &Path, sql: &str) -> PathBuf {
+    let joined = dir.join(sql);
+    let absolute = std::path::absolute(&joined).unwrap_or(joined);
+    let mut path = PathBuf::new();
+    for component in absolute.components() {
+        match component {
+            Component::ParentDir => {
+                path.pop();
+            }
+            other => path.push(other),
+        }
+    }
+    path
+}
+
+/// The type is looked at before the file is opened: opening a named pipe would wait for a writer.
+fn check_readable(path: &Path) -> Result<(), String> {
+    let metadata = std::fs::metadata(path).map_err(|error| format!("Error: {error}"))?;
+    if !metadata.is_file() {
+        return Err("Error: path is not a file".to_owned());
+    }
+    File::open(path)
+        .map(|_| ())
+        .map_err(|error| format!("Error: {error}"))
+}
