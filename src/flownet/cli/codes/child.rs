@@ -1,0 +1,5 @@
+//! Codes: child.
+
+use super::Entry;
+
+pub(super) const ENTRIES: &[Entry] = &[];

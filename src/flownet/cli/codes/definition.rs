@@ -1,0 +1,5 @@
+//! Codes: definition.
+
+use super::Entry;
+
+pub(super) const ENTRIES: &[Entry] = &[];

@@ -1,0 +1,5 @@
+//! Codes: operate.
+
+use super::Entry;
+
+pub(super) const ENTRIES: &[Entry] = &[];

@@ -1,0 +1,5 @@
+//! Codes: request.
+
+use super::Entry;
+
+pub(super) const ENTRIES: &[Entry] = &[];

@@ -1,0 +1,5 @@
+//! Codes: run.
+
+use super::Entry;
+
+pub(super) const ENTRIES: &[Entry] = &[];

@@ -1,0 +1,96 @@
+//! One file per command: words and settings in, a call into the rooms that do the work, results out. No rule of the
+//! domain lives here.
+
+mod completions;
+mod explain;
+mod operate;
+pub mod run_network;
+pub mod status;
+
+use serde::Serialize;
+
+use super::codes::{ExitClass, Facts};
+use super::output::{ErrorObject, Output};
+use super::report::{Failure, RunLine};
+use super::settings::{Environment, SettingsError, Surroundings};
+use super::table::Command;
+use super::walk::Words;
+
+/// Runs a command of the table.
+pub fn run(
+    command: &'static Command,
+    words: &Words,
+    env: &Environment<'_>,
+    output: &mut Output<'_>,
+) -> Result<ExitClass, Failure> {
+    match command.name {
+        "run-network" => run_network::run(words, env, output),
+        "status" => status::run(words, env, output),
+        "explain" => explain::run(words, output),
+        "completions" => completions::run(words, output),
+        _ => operate::run(command, words, env),
+    }
+}
+
+/// What the words themselves tell about the next steps.
+pub fn facts_of_words(command: &Command, words: &Words) -> Facts {
+    let mut known = Facts::default();
+    known.set("command", command.name);
+    for (fact, flag) in [
+        ("run_id", "--run-id"),
+        ("run_id", "--resume-run"),
+        ("profile", "--profile"),
+        ("node_id", "--node-id"),
+        ("business_key", "--business-key"),
+        ("scheduled_for", "--scheduled-for"),
+        ("reason_file", "--reason-file"),
+    ] {
+        if let Some(value) = words.value(flag) {
+            known.set(fact, value);
+        }
+    }
+    if let Some(operand) = &command.operand {
+        let fact = match operand.name {
+            "<network_id>" => "network_id",
+            "<code>" => "code",
+            "<shell>" => "shell",
+            _ => "network",
+        };
+        known.set(fact, words.operand());
+    }
+    known
+}
+
+/// Prints a failure in the form of its command.
+pub fn print_rejection(command: &Command, words: &Words, failure: &Failure, output: &mut Output<'_>) {
+    #[derive(Serialize)]
+    struct Rejection {
+        error: ErrorObject,
+    }
+    let json = output.choices().json;
+    if json && command.name == "run-network" {
+        output.json(&RunLine::rejected(failure, words.value("--resume-run")));
+        return;
+    }
+    // `status --json` printed nothing on standard output in this case, and the poller's callers rely on it.
+    if json && command.name != "status" {
+        output.json(&Rejection {
+            error: ErrorObject::of(failure),
+        });
+    }
+    output.failure(failure);
+}
+
+/// A settings problem under the fallback code of its command (ENV-04).
+fn settings_failure(fallback: &'static str) -> impl Fn(SettingsError) -> Failure {
+    move |error| Failure::new(fallback, error.to_string())
+}
+
+/// What the settings need to know about this process.
+fn surroundings() -> Surroundings {
+    Surroundings {
+        directory: std::env::current_dir().unwrap_or_default(),
+        host_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        process_id: std::process::id(),
+    }
+}
