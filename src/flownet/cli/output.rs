@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
 
 use super::codes::{self, ExitClass, ExitStyle};
 use super::language::Language;
 use super::report::{Failure, Form};
+use crate::kintone::RequestCounts;
 
 /// The name in front of every message.
 const PROGRAM: &str = "ksql-flownet";
@@ -58,24 +58,19 @@ pub struct Choices {
     pub exit_style: ExitStyle,
 }
 
-/// Requests sent to kintone, per app id (D-07).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Requests(pub BTreeMap<u64, u64>);
-
-impl Requests {
-    /// All apps together.
-    pub fn total(&self) -> u64 {
-        self.0.values().sum()
-    }
+/// Requests sent to kintone (D-07), as an additive JSON value: `{"total":5,"by_app":{"11":3,"12":2}}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Requests {
+    total: u64,
+    by_app: BTreeMap<u64, u64>,
 }
 
-/// The additive JSON value: `{"total":5,"by_app":{"11":3,"12":2}}`.
-impl Serialize for Requests {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("total", &self.total())?;
-        map.serialize_entry("by_app", &self.0)?;
-        map.end()
+impl From<RequestCounts> for Requests {
+    fn from(counts: RequestCounts) -> Requests {
+        Requests {
+            total: counts.total,
+            by_app: counts.by_app,
+        }
     }
 }
 
@@ -184,15 +179,15 @@ impl<'a> Output<'a> {
 
     /// The number of requests, with `--verbose` (D-07).
     pub fn requests(&mut self, requests: &Requests) {
-        if !self.choices.verbose || requests.0.is_empty() {
+        if !self.choices.verbose || requests.total == 0 {
             return;
         }
         let apps: Vec<String> = requests
-            .0
+            .by_app
             .iter()
             .map(|(app, n)| format!("app {app}: {n}"))
             .collect();
-        let what = format!("{} kintone requests ({})", requests.total(), apps.join(", "));
+        let what = format!("{} kintone requests ({})", requests.total, apps.join(", "));
         self.write_message(&format!("{PROGRAM}: {}: {what}\n", Severity::Info.word()));
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::environment::{Environment, SettingsError};
-use super::interim::{BaseUrl, Secret};
+use crate::kintone::{App, BaseUrl, Config, Proxy, Secret};
 
 /// An app and the token for it.
 #[derive(Clone, Debug)]
@@ -21,9 +21,14 @@ impl AppCredential {
         let token = Secret::new(env.required(token)?);
         Ok(AppCredential { id, token })
     }
+
+    /// The app as the client addresses it; the role is for messages.
+    pub fn app(&self, role: &str) -> App {
+        App::with_token(self.id, role, self.token.clone())
+    }
 }
 
-/// How the connection is made.
+/// How the connection is made (D-04).
 #[derive(Clone, Debug, Default)]
 pub struct Connection {
     /// `KSQL_FLOWNET_GUEST_SPACE_ID`.
@@ -32,10 +37,13 @@ pub struct Connection {
     pub basic_auth: Option<Secret>,
     /// `KSQL_FLOWNET_CA_FILE`.
     pub ca_file: Option<PathBuf>,
+    /// `HTTPS_PROXY` and `NO_PROXY`.
+    pub proxy: Option<Proxy>,
 }
 
 impl Connection {
-    fn read(env: &Environment<'_>) -> Result<Connection, SettingsError> {
+    /// Reads the variables that the original does not know.
+    pub fn read(env: &Environment<'_>, base_url: &BaseUrl) -> Result<Connection, SettingsError> {
         const GUEST: &str = "KSQL_FLOWNET_GUEST_SPACE_ID";
         const BASIC: &str = "KSQL_FLOWNET_BASIC_AUTH";
         let guest_space = env
@@ -47,11 +55,25 @@ impl Connection {
             return Err(SettingsError::new(format!("{BASIC} must be user:password")));
         }
         let ca_file = env.optional("KSQL_FLOWNET_CA_FILE")?.map(PathBuf::from);
+        let proxy = Proxy::from_env(base_url, |name| env.raw(name).ok().flatten())
+            .map_err(|error| SettingsError::new(error.to_string()))?;
         Ok(Connection {
             guest_space,
             basic_auth: basic_auth.map(Secret::new),
             ca_file,
+            proxy,
         })
+    }
+
+    /// The client configuration for a domain.
+    pub fn client_config(&self, base_url: &BaseUrl) -> Config {
+        Config {
+            guest_space: self.guest_space,
+            basic_auth: self.basic_auth.clone(),
+            ca_file: self.ca_file.clone(),
+            proxy: self.proxy.clone(),
+            ..Config::new(base_url.clone())
+        }
     }
 }
 
@@ -91,8 +113,23 @@ impl ControlSettings {
 
     /// Reads the variables of D-04, which the original does not know; after all others, so that its first problem is ours.
     pub fn read_connection(&mut self, env: &Environment<'_>) -> Result<(), SettingsError> {
-        self.connection = Connection::read(env)?;
+        self.connection = Connection::read(env, &self.base_url)?;
         Ok(())
+    }
+
+    /// The client configuration.
+    pub fn client_config(&self) -> Config {
+        self.connection.client_config(&self.base_url)
+    }
+
+    /// The state app as the client addresses it.
+    pub fn state_app(&self) -> App {
+        self.state.app("state app")
+    }
+
+    /// The audit app as the client addresses it.
+    pub fn audit_app(&self) -> App {
+        self.audit.app("audit app")
     }
 }
 

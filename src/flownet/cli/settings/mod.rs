@@ -4,7 +4,6 @@
 
 mod control;
 mod environment;
-mod interim;
 mod number;
 mod operate;
 mod run;

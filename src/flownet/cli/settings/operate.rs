@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::control::{AppCredential, ControlSettings, base_url};
+use super::control::{AppCredential, Connection, ControlSettings, base_url};
 use super::environment::{Environment, SettingsError};
-use super::interim::{BaseUrl, Secret};
 use super::number::is_js_space;
 use super::run::{Surroundings, check_profile, host};
+use crate::kintone::{BaseUrl, Secret};
 
 /// Heartbeat of a claimed request, in milliseconds, unless set.
 const DEFAULT_HEARTBEAT_MS: u64 = 60_000;
@@ -112,6 +112,8 @@ pub struct PollSettings {
     pub stale_after: Duration,
     /// Path of the allow-list as given; that it is absolute is checked by its reader.
     pub allowlist: String,
+    /// Connection details.
+    pub connection: Connection,
 }
 
 impl PollSettings {
@@ -124,12 +126,14 @@ impl PollSettings {
         let heartbeat = millis("KSQL_FLOWNET_REQUEST_HEARTBEAT_INTERVAL_MS", DEFAULT_HEARTBEAT_MS)?;
         let stale_after = millis("KSQL_FLOWNET_REQUEST_STALE_AFTER_MS", DEFAULT_STALE_MS)?;
         let allowlist = env.required("KSQL_FLOWNET_REQUEST_ALLOWLIST_PATH")?;
+        let connection = Connection::read(env, &base_url)?;
         Ok(PollSettings {
             base_url,
             request: AppCredential { id, token },
             heartbeat,
             stale_after,
             allowlist,
+            connection,
         })
     }
 }
