@@ -1,0 +1,588 @@
+//! The runner's result file: is it one, is it whole, does it fit what was started (RUN-21 to RUN-24).
+//!
+//! Bytes of another program become an [`ExecutionResult`] only when every field has its form. Whether it may be
+//! believed is then asked separately ([`inconsistencies`]), because the two kinds of fault are told apart by nobody
+//! but a person who reads the details.
+
+use serde_json::Value;
+
+use crate::flownet::canonical_json::text_order;
+use crate::flownet::time::Timestamp;
+
+/// Largest integer that survives a JavaScript reader.
+const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
+
+/// What was found where the runner should have put its result (RUN-21).
+#[derive(Clone, PartialEq, Debug)]
+pub enum ResultFile {
+    /// No file, or one that cannot be read.
+    Missing,
+    /// Not exactly one JSON value in UTF-8.
+    NotJson,
+    /// One JSON value of any shape.
+    Json(Value),
+}
+
+impl ResultFile {
+    /// Takes the bytes of the file; `None` when it could not be read.
+    pub fn read(bytes: Option<&[u8]>) -> Self {
+        match bytes.map(serde_json::from_slice) {
+            None => Self::Missing,
+            Some(Err(_)) => Self::NotJson,
+            Some(Ok(value)) => Self::Json(value),
+        }
+    }
+}
+
+/// `status` of a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResultStatus {
+    /// The job did all of its work.
+    Success,
+    /// It failed.
+    Failed,
+    /// It was stopped.
+    Cancelled,
+}
+
+/// What the runner read for one input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InputReceipt {
+    /// Source name.
+    pub name: String,
+    /// Lower-case hexadecimal SHA-256 of the bytes.
+    pub sha256: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Rows; absent when the file was not decoded (item 5).
+    pub rows: Option<u64>,
+    /// Encoding; absent when the file was not decoded.
+    pub encoding: Option<String>,
+}
+
+/// What the runner wrote for one output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OutputReceipt {
+    /// Sink name.
+    pub name: String,
+    /// Lower-case hexadecimal SHA-256 of the bytes.
+    pub sha256: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Rows.
+    pub rows: u64,
+    /// `utf8` or `sjis`.
+    pub encoding: String,
+}
+
+/// A result whose every field has its form (RUN-22).
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExecutionResult {
+    /// Echo of the Run id.
+    pub correlation_id: String,
+    /// Echo of the attempt id.
+    pub attempt_id: String,
+    /// The runner's own id of this execution.
+    pub execution_id: String,
+    /// The job that ran.
+    pub job_id: String,
+    /// How it ended.
+    pub status: ResultStatus,
+    /// Code, possibly one that is not known here.
+    pub result_code: String,
+    /// Whether the first statement was reached.
+    pub execution_started: bool,
+    /// The exit code that the runner meant to give.
+    pub exit_code: i64,
+    /// UTC time of the end, at most milliseconds.
+    pub finished_at: String,
+    /// Milliseconds.
+    pub duration_ms: f64,
+    /// Records read.
+    pub read_count: u64,
+    /// Records written.
+    pub written_count: u64,
+    /// Chunks applied.
+    pub last_successful_chunk_no: Option<u64>,
+    /// Key of the last record written.
+    pub last_written_key: Option<String>,
+    /// Receipts of the inputs, if the list is there.
+    pub input_files: Option<Vec<InputReceipt>>,
+    /// Receipts of the outputs, if the list is there.
+    pub output_files: Option<Vec<OutputReceipt>>,
+    /// The runner's error text; none for SUCCESS.
+    pub error_message: Option<String>,
+}
+
+/// What was started, to compare a result with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expected<'a> {
+    /// Run id.
+    pub correlation_id: &'a str,
+    /// Attempt id.
+    pub attempt_id: &'a str,
+    /// Job id of the node.
+    pub job_id: &'a str,
+}
+
+/// A JSON number that is a whole double within ±(2^53 - 1): `1`, `1.0` and `1e0` are the same.
+pub fn safe_integer(value: &Value) -> Option<i64> {
+    let number = value.as_f64()?;
+    (number.fract() == 0.0 && number.abs() <= MAX_SAFE).then_some(number as i64)
+}
+
+fn safe_count(value: &Value) -> Option<u64> {
+    safe_integer(value).and_then(|n| u64::try_from(n).ok())
+}
+
+/// Checks the shape (RUN-22). All faults are collected, in the contract's order.
+pub fn check_shape(value: &Value) -> Result<ExecutionResult, Vec<String>> {
+    if !value.is_object() {
+        return Err(vec!["result must be a JSON object".into()]);
+    }
+    let mut shape = Shape {
+        value,
+        faults: Vec::new(),
+    };
+    shape.require(
+        safe_integer(&value["formatVersion"]) == Some(1),
+        "formatVersion must be 1",
+    );
+    shape.require(
+        value["kind"] == "EXECUTION_RESULT",
+        "kind must be EXECUTION_RESULT",
+    );
+    shape.require(
+        value["contract"] == "ksql-flow.execution/v1",
+        "contract must be ksql-flow.execution/v1",
+    );
+    let correlation_id = shape.text("correlationId");
+    let attempt_id = shape.text("attemptId");
+    let execution_id = shape.text("executionId");
+    let job_id = shape.text("jobId");
+    shape.text("profile");
+    let result_code = shape.text("resultCode");
+    shape.text("finishedAt");
+    shape.text("ksqlFlowVersion");
+    shape.text("engineVersion");
+    let status = match value["status"].as_str() {
+        Some("SUCCESS") => Some(ResultStatus::Success),
+        Some("FAILED") => Some(ResultStatus::Failed),
+        Some("CANCELLED") => Some(ResultStatus::Cancelled),
+        _ => None,
+    };
+    shape.require(status.is_some(), "status must be SUCCESS, FAILED, or CANCELLED");
+    let execution_started = value["executionStarted"].as_bool();
+    shape.require(execution_started.is_some(), "executionStarted must be boolean");
+    let exit_code = safe_integer(&value["exitCode"]);
+    shape.require(exit_code.is_some(), "exitCode must be an integer");
+    shape.require(
+        shape.null_or("asOf", |v| date_time(v).is_some()),
+        "asOf must be an ISO-8601 timestamp or null",
+    );
+    shape.require(
+        shape.null_or("startedAt", |v| utc_date_time(v).is_some()),
+        "startedAt must be a UTC ISO-8601 timestamp or null",
+    );
+    let finished_at = utc_date_time(&value["finishedAt"]);
+    shape.require(
+        finished_at.is_some(),
+        "finishedAt must be a UTC ISO-8601 timestamp",
+    );
+    let duration_ms = value["durationMs"]
+        .as_f64()
+        .filter(|ms| ms.is_finite() && *ms >= 0.0);
+    shape.require(duration_ms.is_some(), "durationMs must be non-negative");
+    let read_count = shape.count("readCount");
+    let written_count = shape.count("writtenCount");
+    shape.count("deletedCount");
+    shape.count("apiCalls");
+    shape.require(
+        shape.null_or("lastSuccessfulChunkNo", |v| safe_count(v).is_some()),
+        "lastSuccessfulChunkNo must be a non-negative integer or null",
+    );
+    shape.require(
+        shape.null_or("lastWrittenKey", Value::is_string),
+        "lastWrittenKey must be string or null",
+    );
+    let input_files = shape.receipts("input_files", "input", |list| {
+        list.iter()
+            .map(input_receipt)
+            .collect::<Option<Vec<_>>>()
+            .filter(|l| agree(l))
+    });
+    let output_files = shape.receipts("output_files", "output", |list| {
+        list.iter()
+            .map(output_receipt)
+            .collect::<Option<Vec<_>>>()
+            .filter(|l| are_distinct(l))
+    });
+    let error = value.get("error");
+    let error_is_null = error.is_some_and(Value::is_null);
+    shape.require(
+        shape.null_or("error", is_error_object),
+        "error must be a contract error object or null",
+    );
+    if value["status"] == "SUCCESS" {
+        shape.require(
+            error.is_none() || error_is_null,
+            "SUCCESS result requires error=null",
+        );
+    } else {
+        shape.require(!error_is_null, "non-success result requires an error object");
+    }
+    if !shape.faults.is_empty() {
+        return Err(shape.faults);
+    }
+    let whole = || {
+        Some(ExecutionResult {
+            correlation_id,
+            attempt_id,
+            execution_id,
+            job_id,
+            status: status?,
+            result_code,
+            execution_started: execution_started?,
+            exit_code: exit_code?,
+            finished_at: finished_at?,
+            duration_ms: duration_ms?,
+            read_count,
+            written_count,
+            last_successful_chunk_no: safe_count(&value["lastSuccessfulChunkNo"]),
+            last_written_key: value["lastWrittenKey"].as_str().map(str::to_owned),
+            input_files,
+            output_files,
+            error_message: value["error"]["message"].as_str().map(str::to_owned),
+        })
+    };
+    // Every `?` above was required before; a gap between the two lists must still not pass for a result.
+    whole().ok_or_else(|| vec!["result is incomplete".into()])
+}
+
+/// Collects faults while fields are taken out.
+struct Shape<'a> {
+    value: &'a Value,
+    faults: Vec<String>,
+}
+
+impl Shape<'_> {
+    fn require(&mut self, holds: bool, fault: &str) {
+        if !holds {
+            self.faults.push(fault.to_owned());
+        }
+    }
+
+    fn text(&mut self, key: &str) -> String {
+        let text = self.value[key].as_str().unwrap_or("").to_owned();
+        if text.is_empty() {
+            self.faults.push(format!("{key} must be a non-empty string"));
+        }
+        text
+    }
+
+    fn count(&mut self, key: &str) -> u64 {
+        safe_count(&self.value[key]).unwrap_or_else(|| {
+            self.faults.push(format!("{key} must be a non-negative integer"));
+            0
+        })
+    }
+
+    /// The key has to be there, as null or as something that `good` accepts.
+    fn null_or(&self, key: &str, good: impl Fn(&Value) -> bool) -> bool {
+        self.value.get(key).is_some_and(|v| v.is_null() || good(v))
+    }
+
+    /// An optional list of receipts.
+    fn receipts<T>(
+        &mut self,
+        key: &str,
+        word: &str,
+        read: impl Fn(&[Value]) -> Option<Vec<T>>,
+    ) -> Option<Vec<T>> {
+        let list = self.value.get(key)?;
+        let receipts = list.as_array().and_then(|items| read(items));
+        if receipts.is_none() {
+            self.faults
+                .push(format!("{key} must contain safe {word} receipt entries"));
+        }
+        receipts
+    }
+}
+
+/// A date-time with an explicit offset. Digits below the millisecond are not an error and not kept.
+fn date_time(value: &Value) -> Option<String> {
+    let text = value.as_str()?;
+    if Timestamp::parse(text).is_some() {
+        return Some(text.to_owned());
+    }
+    let (head, fraction) = text.split_once('.')?;
+    let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+    let short = format!(
+        "{head}.{}{}",
+        fraction.get(..3.min(digits))?,
+        fraction.get(digits..)?
+    );
+    Timestamp::parse(&short).map(|_| short)
+}
+
+fn utc_date_time(value: &Value) -> Option<String> {
+    date_time(value).filter(|text| text.ends_with('Z'))
+}
+
+fn is_error_object(value: &Value) -> bool {
+    let text = |key: &str| value[key].is_string();
+    text("category")
+        && text("code")
+        && text("message")
+        && value["retryable"].is_boolean()
+        && value["detailsTruncated"].is_boolean()
+}
+
+fn input_receipt(value: &Value) -> Option<InputReceipt> {
+    let rows = value.get("rows");
+    let encoding = value.get("encoding");
+    let receipt = InputReceipt {
+        name: io_name(&value["name"])?,
+        sha256: sha256(&value["sha256"])?,
+        bytes: safe_count(&value["bytes"])?,
+        rows: rows.and_then(safe_count),
+        encoding: encoding.and_then(Value::as_str).map(str::to_owned),
+    };
+    let whole = receipt.rows.is_some() == rows.is_some()
+        && receipt.encoding.is_some() == encoding.is_some()
+        && receipt.encoding.as_deref().is_none_or(is_encoding_name);
+    whole.then_some(receipt)
+}
+
+fn output_receipt(value: &Value) -> Option<OutputReceipt> {
+    let encoding = value["encoding"].as_str()?;
+    let known = matches!(encoding, "utf8" | "sjis") && value.as_object()?.len() == 5;
+    known.then_some(())?;
+    Some(OutputReceipt {
+        name: io_name(&value["name"])?,
+        sha256: sha256(&value["sha256"])?,
+        bytes: safe_count(&value["bytes"])?,
+        rows: safe_count(&value["rows"])?,
+        encoding: encoding.to_owned(),
+    })
+}
+
+/// One source may be read more than once (item 5), but then it was the same file.
+fn agree(receipts: &[InputReceipt]) -> bool {
+    receipts.iter().enumerate().all(|(i, a)| {
+        receipts[..i]
+            .iter()
+            .filter(|b| a.name == b.name)
+            .all(|b| a.sha256 == b.sha256 && a.bytes == b.bytes)
+    })
+}
+
+fn are_distinct(receipts: &[OutputReceipt]) -> bool {
+    let mut names: Vec<&str> = receipts.iter().map(|r| r.name.as_str()).collect();
+    names.sort_unstable();
+    names.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+fn io_name(value: &Value) -> Option<String> {
+    let name = value.as_str()?;
+    let good = (1..=128).contains(&name.chars().count())
+        && name != "__net__"
+        && !name.contains(|c: char| c == ':' || c == '=' || c.is_ascii_control());
+    good.then(|| name.to_owned())
+}
+
+fn sha256(value: &Value) -> Option<String> {
+    let text = value.as_str()?;
+    let good = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    good.then(|| text.to_owned())
+}
+
+fn is_encoding_name(text: &str) -> bool {
+    (1..=32).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
+/// Status and exit code that belong to a known result code (RUN-24).
+fn known_code(code: &str) -> Option<(ResultStatus, i64)> {
+    use ResultStatus::{Cancelled, Failed, Success};
+    Some(match code {
+        "OK" | "NO_DATA" => (Success, 0),
+        "VALIDATION_ERROR" | "SQL_ERROR" => (Failed, 1),
+        "ASSERT_FAILED" => (Failed, 2),
+        "API_ERROR" | "AUTH_ERROR" | "EXECUTION_TIMEOUT" | "LOCK_UNAVAILABLE" | "INTERNAL_ERROR" => {
+            (Failed, 3)
+        }
+        "CANCELLED" => (Cancelled, 3),
+        "LOCK_CONFLICT" => (Failed, 5),
+        _ => return None,
+    })
+}
+
+/// Why a well-formed result may not be believed (RUN-23, and D-10 for the job id), in the contract's order.
+pub fn inconsistencies(
+    result: &ExecutionResult,
+    expected: &Expected<'_>,
+    process_exit: Option<i32>,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut require = |holds: bool, fault: String| {
+        if !holds {
+            found.push(fault);
+        }
+    };
+    require(
+        result.correlation_id == expected.correlation_id,
+        "correlationId does not echo the invocation value".into(),
+    );
+    require(
+        result.attempt_id == expected.attempt_id,
+        "attemptId does not echo the invocation value".into(),
+    );
+    require(
+        process_exit.map(i64::from) == Some(result.exit_code),
+        "result exitCode does not match process exit code".into(),
+    );
+    let pair = (result.status, result.exit_code);
+    match known_code(&result.result_code) {
+        Some(known) => require(
+            known == pair,
+            "status/resultCode/exitCode combination is inconsistent".into(),
+        ),
+        None => require(
+            matches!(
+                pair,
+                (ResultStatus::Success, 0)
+                    | (ResultStatus::Cancelled, 3)
+                    | (ResultStatus::Failed, 1 | 2 | 3 | 5)
+            ),
+            "unknown resultCode has an inconsistent status/exitCode".into(),
+        ),
+    }
+    let code = result.result_code.as_str();
+    let before_start = matches!(code, "VALIDATION_ERROR" | "LOCK_CONFLICT");
+    require(
+        !(before_start && result.execution_started),
+        format!("{code} requires executionStarted=false"),
+    );
+    let success = result.status == ResultStatus::Success;
+    require(
+        !success || result.execution_started,
+        "SUCCESS requires executionStarted=true".into(),
+    );
+    // A refused job may name itself: only a claim of success has to come from the job that was asked for.
+    require(
+        !success || result.job_id == expected.job_id,
+        "jobId is not the job of the node".into(),
+    );
+    found
+}
+
+/// Whether the outputs are those of the node: only configured names, strictly ascending (RUN-25).
+pub fn outputs_match(receipts: Option<&[OutputReceipt]>, configured: &[String]) -> bool {
+    match receipts {
+        None => configured.is_empty(),
+        Some(list) => {
+            list.iter().all(|r| configured.contains(&r.name))
+                && list
+                    .windows(2)
+                    .all(|w| text_order(&w[0].name, &w[1].name).is_lt())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn good() -> Value {
+        json!({
+            "formatVersion": 1, "kind": "EXECUTION_RESULT", "contract": "ksql-flow.execution/v1",
+            "correlationId": "r", "attemptId": "a", "executionId": "e", "jobId": "j", "profile": "p",
+            "status": "SUCCESS", "resultCode": "OK", "executionStarted": true, "exitCode": 0,
+            "asOf": null, "startedAt": "2026-09-02T03:04:10Z", "finishedAt": "2026-09-02T03:05:10.500Z",
+            "durationMs": 60500, "readCount": 1, "writtenCount": 2, "deletedCount": 0, "apiCalls": 4,
+            "lastSuccessfulChunkNo": null, "lastWrittenKey": null, "ksqlFlowVersion": "0.9.0",
+            "engineVersion": "3.77.0", "error": null
+        })
+    }
+
+    fn with(key: &str, value: Value) -> Value {
+        let mut result = good();
+        result[key] = value;
+        result
+    }
+
+    const EXPECTED: Expected<'static> = Expected {
+        correlation_id: "r",
+        attempt_id: "a",
+        job_id: "j",
+    };
+
+    #[test]
+    fn whole_doubles_are_integers_and_fractions_are_not() {
+        assert_eq!(safe_integer(&json!(1.0)), Some(1));
+        assert_eq!(safe_integer(&json!(-0.0)), Some(0));
+        assert_eq!(safe_integer(&json!(1.5)), None);
+        assert_eq!(safe_integer(&json!(9_007_199_254_740_992_u64)), None);
+        assert_eq!(safe_integer(&json!("1")), None);
+    }
+
+    #[test]
+    fn times_need_their_zone_and_lose_what_is_below_a_millisecond() {
+        let result = check_shape(&with("finishedAt", json!("2026-09-02T03:05:10.123456Z"))).expect("good");
+        assert_eq!(result.finished_at, "2026-09-02T03:05:10.123Z");
+        assert_eq!(
+            check_shape(&with("finishedAt", json!("2026-09-02T03:05:10+00:00"))),
+            Err(vec!["finishedAt must be a UTC ISO-8601 timestamp".into()])
+        );
+        assert!(check_shape(&with("asOf", json!("2026-09-01T00:00:00+09:00"))).is_ok());
+    }
+
+    #[test]
+    fn a_receipt_may_lack_rows_but_not_contradict_another() {
+        let hash = "a".repeat(64);
+        let receipt = |extra: Value| {
+            let mut r = json!({"name": "s", "sha256": hash, "bytes": 5});
+            for (k, v) in extra.as_object().expect("object") {
+                r[k] = v.clone();
+            }
+            r
+        };
+        let shape = |list: Value| check_shape(&with("input_files", list)).is_ok();
+        assert!(shape(json!([receipt(json!({}))])));
+        assert!(shape(json!([
+            receipt(json!({"rows": 1, "encoding": "UTF8"})),
+            receipt(json!({"rows": 2, "encoding": "SJIS"}))
+        ])));
+        assert!(!shape(json!([receipt(json!({})), receipt(json!({"bytes": 6}))])));
+        assert!(!shape(json!([receipt(json!({"rows": null}))])));
+        assert!(!shape(json!([receipt(json!({"encoding": "a b"}))])));
+        assert!(!shape(json!([receipt(json!({"name": "a=b"}))])));
+        assert!(!shape(json!({})));
+    }
+
+    #[test]
+    fn success_of_another_job_is_not_believed_and_its_failure_is() {
+        let success = check_shape(&with("jobId", json!("other"))).expect("good");
+        assert_eq!(
+            inconsistencies(&success, &EXPECTED, Some(0)),
+            ["jobId is not the job of the node"]
+        );
+        let mut failed = success;
+        failed.status = ResultStatus::Failed;
+        failed.result_code = "VALIDATION_ERROR".into();
+        failed.execution_started = false;
+        failed.exit_code = 1;
+        assert!(inconsistencies(&failed, &EXPECTED, Some(1)).is_empty());
+    }
+
+    #[test]
+    fn a_success_with_an_error_is_refused() {
+        let error = json!({"category": "SQL", "code": "c", "message": "m", "retryable": false,
+                           "detailsTruncated": false});
+        assert!(check_shape(&with("error", error)).is_err());
+    }
+}
