@@ -1,0 +1,165 @@
+//! Files appear whole or not at all (RNR-134): a temporary file beside the target, written, synced and then
+//! renamed over it.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::{OutputReceipt, Serialised};
+
+/// Tries to find a free temporary name.
+const MAX_NAMES: u32 = 100;
+
+/// A serialised file and where it goes.
+#[derive(Clone, Debug)]
+pub struct Sink {
+    /// The name in receipts and messages.
+    pub name: String,
+    /// The target.
+    pub path: PathBuf,
+    /// The content.
+    pub file: Serialised,
+}
+
+/// What became of the files.
+#[derive(Debug)]
+pub struct Committed {
+    /// One receipt per completed file, in order.
+    pub receipts: Vec<OutputReceipt>,
+    /// The failure that ended the work, if any; earlier files stay, later ones were not touched.
+    pub failure: Option<CommitError>,
+}
+
+/// A file that could not be written.
+#[derive(Debug)]
+pub struct CommitError {
+    /// The sink's name.
+    pub name: String,
+    /// What the operating system said.
+    pub error: io::Error,
+}
+
+/// Writes all files, one after the other; call it only when every one of them is serialised.
+pub fn commit(sinks: Vec<Sink>) -> Committed {
+    let mut receipts = Vec::with_capacity(sinks.len());
+    for sink in sinks {
+        if let Err(error) = write_atomically(&sink.path, &sink.file.bytes) {
+            let failure = Some(CommitError {
+                name: sink.name,
+                error,
+            });
+            return Committed { receipts, failure };
+        }
+        receipts.push(OutputReceipt {
+            name: sink.name,
+            sha256: sink.file.sha256,
+            bytes: sink.file.bytes.len() as u64,
+            rows: sink.file.rows,
+            encoding: sink.file.encoding,
+        });
+    }
+    Committed {
+        receipts,
+        failure: None,
+    }
+}
+
+fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (temporary, mut file) = create_beside(path)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| {
+            drop(file);
+            fs::rename(&temporary, path)
+        });
+    if written.is_err() {
+        // The failure that is reported matters more than this one.
+        let _ = fs::remove_file(&temporary);
+        return written;
+    }
+    // The new name is only durable with its folder.
+    File::open(folder_of(path))?.sync_all()
+}
+
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
+    let mut taken = None;
+    for number in 0..MAX_NAMES {
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}-{number}.tmp", std::process::id()));
+        let temporary = folder_of(path).join(temporary);
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => taken = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    Err(taken.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+impl fmt::Display for CommitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "export '{}' could not be written: {}", self.name, self.error)
+    }
+}
+
+impl std::error::Error for CommitError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::csv::Encoding;
+
+    fn sink(name: &str, path: PathBuf, text: &str) -> Sink {
+        let file = Serialised {
+            bytes: text.into(),
+            sha256: String::new(),
+            rows: 1,
+            encoding: Encoding::Utf8,
+        };
+        Sink {
+            name: name.into(),
+            path,
+            file,
+        }
+    }
+
+    #[test]
+    fn earlier_files_stay_and_later_ones_are_untouched() {
+        let folder = std::env::temp_dir().join(format!("ksql-export-{}", std::process::id()));
+        fs::create_dir_all(folder.join("is-a-folder/x")).unwrap();
+        fs::write(folder.join("a.csv"), "old").unwrap();
+        let committed = commit(vec![
+            sink("a", folder.join("a.csv"), "new"),
+            sink("b", folder.join("is-a-folder"), "b"),
+            sink("c", folder.join("c.csv"), "c"),
+        ]);
+        let completed: Vec<_> = committed.receipts.iter().map(|r| r.name.as_str()).collect();
+        assert_eq!(completed, ["a"]);
+        assert_eq!(committed.failure.unwrap().name, "b");
+        assert_eq!(fs::read_to_string(folder.join("a.csv")).unwrap(), "new");
+        let mut left: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["a.csv", "is-a-folder"]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
