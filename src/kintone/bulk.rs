@@ -3,11 +3,12 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+use super::client::{Client, decode};
 use super::config::App;
 use super::error::{Error, ErrorKind};
 use super::field::Fields;
 use super::limit;
-use super::request::{Client, Request, decode};
+use super::request::Request;
 use super::retry::Repeat;
 use super::write::{Payload, Update};
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::client::Observer;
 use super::limit;
 use super::proxy::Proxy;
-use super::request::Observer;
 use super::retry::Retry;
 use super::secret::Secret;
 

@@ -141,12 +141,14 @@ impl Error {
         error
     }
 
-    pub(super) fn set_attempts(&mut self, attempts: u32) {
+    /// Notes the number of attempts, and whether any of them may have taken effect.
+    pub(super) fn settle(&mut self, attempts: u32, unknown: bool) {
         self.0.attempts = attempts;
-    }
-
-    pub(super) fn set_outcome(&mut self, outcome: Outcome) {
-        self.0.outcome = outcome;
+        self.0.outcome = if unknown {
+            Outcome::Unknown
+        } else {
+            Outcome::NotApplied
+        };
     }
 
     pub(super) fn retry_after(&self) -> Option<Duration> {

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use super::client::{Client, decode};
 use super::config::App;
 use super::error::{Error, ErrorKind};
 use super::limit;
-use super::request::{Client, Request, decode};
+use super::request::Request;
 use super::retry::Repeat;
 
 #[derive(serde::Deserialize)]
@@ -104,7 +105,9 @@ mod tests {
         fn no_name_or_type_adds_a_header(name in any::<String>(), kind in any::<String>()) {
             let head = part_head("B", &name, &kind);
             prop_assert_eq!(head.matches("\r\n").count(), 4);
-            prop_assert_eq!(head.matches('"').count(), 4);
+            let disposition = head.lines().nth(1).unwrap_or_default();
+            prop_assert_eq!(disposition.matches('"').count(), 4);
+            prop_assert!(!head.replace("\r\n", "").chars().any(char::is_control));
         }
     }
 }

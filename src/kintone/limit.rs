@@ -31,9 +31,9 @@ pub const ERROR_PATHS: usize = 20;
 /// Time to resolve, connect and finish the TLS handshake (D-03).
 pub const CONNECT: Duration = Duration::from_secs(10);
 /// Time for one whole request (D-03).
-pub const REQUEST: Duration = Duration::from_secs(60);
+pub const REQUEST: Duration = Duration::from_mins(1);
 /// Time for one upload or download (D-03).
-pub const TRANSFER: Duration = Duration::from_secs(300);
+pub const TRANSFER: Duration = Duration::from_mins(5);
 /// Shortest time granted to a read near its deadline: less could not even finish a handshake.
 pub const SHORTEST_REQUEST: Duration = Duration::from_secs(1);
 /// Age up to which a read takes a connection from the pool.

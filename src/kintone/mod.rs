@@ -1,6 +1,7 @@
 //! The kintone REST client: every request of both programs goes through one function (D-03, D-04, D-07).
 //!
-//! * [`request`] - the one function: limits, retries, counting, the read-only guard.
+//! * [`client`] - the one function: limits, retries, counting, the read-only guard.
+//! * [`request`] - requests as values, and their form on the wire.
 //! * [`retry`] - what may be repeated, and how long to wait before.
 //! * [`error`] - kintone's codes as types, and whether a failed write may have happened.
 //! * [`transport`], [`tls`], [`proxy`] - one attempt on the wire.
@@ -10,6 +11,7 @@
 
 pub mod budget;
 pub mod bulk;
+pub mod client;
 pub mod config;
 pub mod error;
 pub mod field;
@@ -27,12 +29,13 @@ pub mod write;
 
 pub use budget::RequestCounts;
 pub use bulk::BulkItem;
+pub use client::{Answer, Client, Observer, Trace};
 pub use config::{App, Auth, BaseUrl, Config, ConfigError, Timeouts};
 pub use error::{Error, ErrorKind, Outcome};
 pub use field::{Fields, Record};
 pub use page::Page;
 pub use proxy::Proxy;
-pub use request::{Answer, Client, Request};
+pub use request::Request;
 pub use retry::{Repeat, Retry, Statuses};
 pub use secret::Secret;
 pub use write::{Added, Target, Update, Upserted};

@@ -3,12 +3,13 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::client::{Client, decode};
 use super::config::App;
 use super::error::{Error, ErrorKind};
 use super::field::Record;
 use super::limit;
 use super::query;
-use super::request::{Client, Request, decode};
+use super::request::Request;
 use super::write::Decimal;
 
 /// One answer of `records.json`.

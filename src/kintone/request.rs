@@ -1,49 +1,17 @@
-//! The one function that every request passes: credentials, the read-only guard, the request limit, counting, retries
-//! and their deadline (D-03, D-07, RNR-30 to RNR-34).
+//! Requests as values: what each carries, and how it looks on the wire (RNR-30, RNR-31, KTB-13, KTB-14).
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
-use ureq::http::{HeaderMap, HeaderValue, Method};
+use ureq::http::{HeaderValue, Method};
 
-use super::budget::RequestCounts;
-use super::config::{App, Auth, Config, ConfigError};
-use super::error::{Error, ErrorKind, Outcome};
+use super::config::{App, Auth, Config};
+use super::error::{Error, ErrorKind};
 use super::limit;
-use super::retry::{self, Repeat};
-use super::transport::{Attempt, Wire};
-
-/// Called after each attempt.
-pub type Observer = Arc<dyn Fn(&Trace<'_>) + Send + Sync>;
-
-/// One attempt, as told to the [`Observer`].
-#[derive(Debug)]
-pub struct Trace<'a> {
-    /// The request: `GET records of the state app (app 11)`.
-    pub request: &'a str,
-    /// Number of the attempt, from 1.
-    pub attempt: u32,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// Why it failed.
-    pub error: Option<&'a Error>,
-}
-
-/// A complete, successful answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The body: valid JSON, unless the request was a download.
-    pub body: Vec<u8>,
-    /// `X-Cybozu-Warning`: kintone cut a `like` search short.
-    pub warning: Option<String>,
-}
+use super::retry::Repeat;
 
 /// What a request carries.
 pub(super) enum Body<'a> {
@@ -63,11 +31,11 @@ pub struct Request<'a> {
     path: String,
     body: Body<'a>,
     apps: Vec<&'a App>,
-    charged: Vec<u64>,
-    repeat: Repeat,
-    transfer: bool,
-    json: bool,
-    max_bytes: u64,
+    pub(super) charged: Vec<u64>,
+    pub(super) repeat: Repeat,
+    pub(super) transfer: bool,
+    pub(super) json: bool,
+    pub(super) max_bytes: u64,
 }
 
 impl<'a> Request<'a> {
@@ -170,7 +138,8 @@ impl<'a> Request<'a> {
         self
     }
 
-    fn reads(&self) -> bool {
+    /// Whether it changes nothing, however it travels.
+    pub(super) fn reads(&self) -> bool {
         self.method == Method::GET
     }
 }
@@ -186,234 +155,23 @@ impl App {
     }
 }
 
-/// A connection to one kintone domain. Clones share connections, counters and deadline.
-#[derive(Clone)]
-pub struct Client(Arc<Shared>);
-
-struct Shared {
-    config: Config,
-    wire: Wire,
-    counts: Mutex<RequestCounts>,
-    read_deadline: Mutex<Option<Instant>>,
-    /// `i64::MIN` until the first Date header.
-    clock_offset_ms: AtomicI64,
-}
-
-/// A poisoned lock guards plain counters and instants, which are right at every moment.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Client {
-    /// Makes a client; reads the CA file but opens no connection.
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
-        if HeaderValue::from_str(&config.user_agent).is_err() {
-            return Err(ConfigError::new(
-                "the user agent holds characters that no header can carry",
-            ));
-        }
-        let wire = Wire::new(&config)?;
-        Ok(Self(Arc::new(Shared {
-            config,
-            wire,
-            counts: Mutex::default(),
-            read_deadline: Mutex::default(),
-            clock_offset_ms: AtomicI64::new(i64::MIN),
-        })))
-    }
-
-    /// The settings the client was made with.
-    pub fn config(&self) -> &Config {
-        &self.0.config
-    }
-
-    /// Reads are not repeated beyond this instant, and one that starts before it gets no more time than is left (at
-    /// least a second): the lease must not run out while a read is being patient (D-03).
-    pub fn set_read_deadline(&self, deadline: Option<Instant>) {
-        *locked(&self.0.read_deadline) = deadline;
-    }
-
-    /// What was sent so far (D-07).
-    pub fn requests(&self) -> RequestCounts {
-        locked(&self.0.counts).clone()
-    }
-
-    /// kintone's clock minus the local one in milliseconds, from the last Date header; exact to about a second.
-    pub fn clock_offset_ms(&self) -> Option<i64> {
-        Some(self.0.clock_offset_ms.load(Ordering::Relaxed)).filter(|offset| *offset != i64::MIN)
-    }
-
-    /// Sends a request and gives back its complete answer; the JSON of the body has been checked.
-    pub fn send(&self, request: &Request) -> Result<Answer, Error> {
-        self.exchange(request, |answer| {
-            if request.json {
-                decode::<IgnoredAny>(&answer.body)?;
-            }
-            Ok(answer)
-        })
-    }
-
-    /// Sends a request and decodes the JSON object of its answer.
-    pub fn send_json(&self, request: &Request) -> Result<Value, Error> {
-        self.exchange(request, |answer| decode(&answer.body))
-    }
-
-    /// The one function. An answer that `take` refuses counts as broken: a read is repeated, a write is of unknown
-    /// outcome (ADJ-01).
-    pub(super) fn exchange<T>(
-        &self,
-        request: &Request,
-        take: impl Fn(Answer) -> Result<T, &'static str>,
-    ) -> Result<T, Error> {
-        let config = &self.0.config;
-        if config.read_only && !request.reads() {
-            let note = "refused in a read-only run, nothing was sent";
-            return Err(Error::local(&request.label, ErrorKind::ReadOnly, note));
-        }
-        let wire_form = WireForm::new(config, request)?;
-        let mut attempt = 0;
-        let mut outcome = Outcome::NotApplied;
-        loop {
-            let result = if self.reserve(request) {
-                attempt += 1;
-                let started = Instant::now();
-                let result = self.attempt(request, &wire_form, &take);
-                if let Some(observer) = &config.observer {
-                    let error = result.as_ref().err();
-                    observer(&Trace {
-                        request: &request.label,
-                        attempt,
-                        elapsed: started.elapsed(),
-                        error,
-                    });
-                }
-                result
-            } else {
-                let note = "the limit of requests is used up, nothing was sent";
-                Err(Error::local(&request.label, ErrorKind::BudgetExhausted, note))
-            };
-            let mut error = match result {
-                Ok(value) => return Ok(value),
-                Err(error) => error,
-            };
-            if !request.reads() && error.outcome() == Outcome::Unknown {
-                outcome = Outcome::Unknown;
-            }
-            let again = attempt < config.retry.attempts.max(1) && config.retry.allows(request.repeat, &error);
-            error.set_attempts(attempt);
-            error.set_outcome(outcome);
-            let wait = config.retry.wait(attempt, error.retry_after(), chance());
-            if !again || self.too_late(request, wait) || !pause(wait, config.stop.as_deref()) {
-                return Err(error);
-            }
-        }
-    }
-
-    /// Counts the coming attempt, unless the limit is reached (RNR-33).
-    fn reserve(&self, request: &Request) -> bool {
-        let mut counts = locked(&self.0.counts);
-        let allowed = self.0.config.max_requests.is_none_or(|max| counts.total < max);
-        if allowed {
-            counts.add(&request.charged);
-        }
-        allowed
-    }
-
-    fn too_late(&self, request: &Request, wait: Duration) -> bool {
-        let deadline = *locked(&self.0.read_deadline);
-        request.reads() && deadline.is_some_and(|deadline| Instant::now() + wait >= deadline)
-    }
-
-    fn timeout(&self, request: &Request) -> Duration {
-        let timeouts = &self.0.config.timeouts;
-        let full = if request.transfer {
-            timeouts.transfer
-        } else {
-            timeouts.request
-        };
-        match *locked(&self.0.read_deadline) {
-            Some(deadline) if request.reads() => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                full.min(left.max(limit::SHORTEST_REQUEST))
-            }
-            _ => full,
-        }
-    }
-
-    fn attempt<T>(
-        &self,
-        request: &Request,
-        wire_form: &WireForm,
-        take: &impl Fn(Answer) -> Result<T, &'static str>,
-    ) -> Result<T, Error> {
-        let label = &request.label;
-        let before = now_ms();
-        let reply = self.0.wire.attempt(&Attempt {
-            method: wire_form.method.clone(),
-            url: &wire_form.url,
-            headers: &wire_form.headers,
-            body: &wire_form.pieces(request),
-            max_bytes: request.max_bytes,
-            timeout: self.timeout(request),
-            idle: if request.reads() {
-                limit::IDLE_FOR_READS
-            } else {
-                limit::IDLE_FOR_WRITES
-            },
-        });
-        let reply = reply.map_err(|failure| Error::transport(label, failure.cause, failure.begun))?;
-        let now = now_ms();
-        self.note_clock(&reply.headers, before, now);
-        if !(200..300).contains(&reply.status) {
-            let wait = header(&reply.headers, "retry-after").and_then(|value| retry::retry_after(value, now));
-            return Err(Error::answer(label, reply.status, &reply.body, wait));
-        }
-        let warning = header(&reply.headers, "x-cybozu-warning").map(str::to_owned);
-        take(Answer {
-            body: reply.body,
-            warning,
-        })
-        .map_err(|note| Error::body(label, reply.status, note))
-    }
-
-    fn note_clock(&self, headers: &HeaderMap, before: i64, after: i64) {
-        if let Some(date) = header(headers, "date").and_then(retry::http_date_ms) {
-            // The header counts whole seconds: on average it is half a second behind.
-            let offset = date + 500 - (before + (after - before) / 2);
-            self.0.clock_offset_ms.store(offset, Ordering::Relaxed);
-        }
-    }
-}
-
 /// JSON text of a request body.
 fn json_bytes(value: &impl Serialize) -> Vec<u8> {
-    // Only a failing Serialize or a key that is no text could be refused; our payloads have neither, and kintone
-    // refuses an empty body.
+    // Refused are only a failing Serialize and keys that are no texts; then the request is not sent.
     serde_json::to_vec(value).unwrap_or_default()
 }
 
-/// Decodes a JSON answer; kintone's answers are always objects.
-pub(super) fn decode<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, &'static str> {
-    if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err("the body is not a JSON object");
-    }
-    serde_json::from_slice(body).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => "the body lacks what was promised",
-        serde_json::error::Category::Eof => "the body is cut",
-        _ => "the body is not JSON",
-    })
-}
-
 /// A request as it goes onto the wire, the same in every attempt.
-struct WireForm {
-    method: Method,
-    url: String,
-    headers: Vec<(&'static str, HeaderValue)>,
+pub(super) struct WireForm {
+    pub method: Method,
+    pub url: String,
+    pub headers: Vec<(&'static str, HeaderValue)>,
+    /// Parameters that were too long for the URL.
     json: Vec<u8>,
 }
 
 impl WireForm {
-    fn new(config: &Config, request: &Request) -> Result<Self, Error> {
+    pub fn new(config: &Config, request: &Request) -> Result<Self, Error> {
         let fault = |note: &'static str| Error::local(&request.label, ErrorKind::Request, note);
         let mut headers = vec![(
             "accept-language",
@@ -448,9 +206,9 @@ impl WireForm {
                     json = Value::Object(object).to_string().into_bytes();
                 }
             }
-            Body::Json(bytes) => {
+            Body::Json(bytes) if bytes.is_empty() => return Err(fault("the body cannot be written as JSON")),
+            Body::Json(_) => {
                 headers.push(("content-type", HeaderValue::from_static("application/json")));
-                json.clone_from(bytes);
             }
             Body::Multipart { content_type, .. } => {
                 let value = HeaderValue::from_str(content_type).map_err(|_| fault("bad content type"))?;
@@ -465,11 +223,13 @@ impl WireForm {
         })
     }
 
-    fn pieces<'b>(&'b self, request: &'b Request) -> Vec<&'b [u8]> {
+    /// The body, piece by piece.
+    pub fn pieces<'b>(&'b self, request: &'b Request) -> Vec<&'b [u8]> {
         match &request.body {
             Body::Multipart { pieces, .. } => pieces.clone(),
-            _ if self.json.is_empty() => Vec::new(),
-            _ => vec![&self.json],
+            Body::Json(bytes) => vec![bytes],
+            Body::Parameters(_) if self.json.is_empty() => Vec::new(),
+            Body::Parameters(_) => vec![&self.json],
         }
     }
 }
@@ -557,41 +317,6 @@ fn percent_encode(out: &mut String, text: &str) {
     }
 }
 
-fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name)?.to_str().ok()
-}
-
-/// Milliseconds since 1970 of the local wall clock.
-fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| d.as_millis() as i64)
-}
-
-/// A number in 0..1 for the jitter; without a random source the longest wait is the safe choice.
-fn chance() -> f64 {
-    let mut bytes = [0; 4];
-    match getrandom::getrandom(&mut bytes) {
-        Ok(()) => f64::from(u32::from_le_bytes(bytes)) / 4_294_967_296.0,
-        Err(_) => 1.0,
-    }
-}
-
-/// Waits; false when the stop flag cut it short.
-fn pause(wait: Duration, stop: Option<&AtomicBool>) -> bool {
-    let end = Instant::now() + wait;
-    loop {
-        if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            return false;
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
-        }
-        std::thread::sleep(left.min(limit::WAIT_SLICE));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -671,13 +396,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn stop_ends_a_wait() {
-        let stop = AtomicBool::new(true);
-        assert!(!pause(Duration::from_secs(3600), Some(&stop)));
-        assert!(pause(Duration::ZERO, None));
-    }
-
     proptest! {
         #[test]
         fn percent_encoding_is_plain_and_reversible(text in any::<String>()) {
@@ -697,9 +415,5 @@ mod tests {
             prop_assert_eq!(back, text.into_bytes());
         }
 
-        #[test]
-        fn any_body_decodes_or_fails(body in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let _ = decode::<Value>(&body);
-        }
     }
 }

@@ -240,7 +240,7 @@ mod tests {
             http_date_ms("Tue, 29 Feb 2028 23:59:60 GMT"),
             Some(1_835_481_600_000)
         );
-        assert_eq!(retry_after("120", 0), Some(Duration::from_secs(120)));
+        assert_eq!(retry_after("120", 0), Some(Duration::from_mins(2)));
         assert_eq!(
             retry_after("Sun, 06 Nov 1994 08:49:37 GMT", at - 2500),
             Some(Duration::from_millis(2500))

@@ -110,7 +110,7 @@ impl<In: Transport> Connector<In> for TlsConnector {
         let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         let mut socket = TransportAdapter::new(transport.boxed(), details.current_time.clone());
         socket.set_timeout(details.timeout);
-        tls.complete_io(&mut socket)?;
+        tls.complete_io(&mut socket).map_err(handshake_fault)?;
         let buffers = LazyBuffers::new(
             details.config.input_buffer_size(),
             details.config.output_buffer_size(),
@@ -120,6 +120,47 @@ impl<In: Transport> Connector<In> for TlsConnector {
             stream: StreamOwned::new(tls, socket),
         })))
     }
+}
+
+/// Why a TLS connection did not come about; travels inside an [`io::Error`].
+#[derive(Debug)]
+pub(super) enum TlsFault {
+    /// The server's certificate was not accepted: waiting does not help.
+    Certificate(String),
+    /// Anything else.
+    Handshake(String),
+}
+
+impl fmt::Display for TlsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Certificate(text) | Self::Handshake(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for TlsFault {}
+
+fn handshake_fault(error: io::Error) -> io::Error {
+    let inner = error.get_ref();
+    if inner.is_some_and(<dyn std::error::Error + Send + Sync>::is::<ureq::Error>) {
+        // A time-out; ureq takes it out again.
+        return error;
+    }
+    let certificate = inner
+        .and_then(|e| e.downcast_ref::<rustls::Error>())
+        .is_some_and(|e| {
+            matches!(
+                e,
+                rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented
+            )
+        });
+    let text = error.to_string();
+    io::Error::other(if certificate {
+        TlsFault::Certificate(text)
+    } else {
+        TlsFault::Handshake(text)
+    })
 }
 
 /// An established TLS connection.

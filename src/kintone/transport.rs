@@ -17,7 +17,7 @@ use ureq::{Agent, AsSendBody, SendBody, Timeout};
 use super::config::{Config, ConfigError};
 use super::limit;
 use super::proxy::Proxy;
-use super::tls::{ExtraRoots, TlsConnector};
+use super::tls::{ExtraRoots, TlsConnector, TlsFault};
 
 /// How far an attempt got before it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,6 @@ impl Wire {
             .max_redirects_will_error(false)
             .proxy(proxy)
             .user_agent(&config.user_agent)
-            .accept("application/json, */*;q=0.1")
             .accept_encoding("identity")
             .timeout_resolve(Some(config.timeouts.connect))
             .timeout_connect(Some(config.timeouts.connect))
@@ -150,7 +149,8 @@ impl Wire {
     pub fn attempt(&self, attempt: &Attempt) -> Result<Reply, Failure> {
         let mut body = OnceBody::new(attempt.body);
         let reply = self.exchange(attempt, &mut body);
-        let begun = body.begun;
+        // Without a body nothing can be proved.
+        let begun = body.begun || attempt.body.is_empty();
         reply.map_err(|cause| Failure { cause, begun })
     }
 
@@ -257,12 +257,10 @@ fn cause_of(error: ureq::Error) -> Cause {
 }
 
 fn cause_of_io(error: &io::Error) -> Cause {
-    if let Some(tls) = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
-        return match tls {
-            rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
-                Cause::new(Phase::Certificate, tls.to_string())
-            }
-            _ => Cause::new(Phase::Handshake, tls.to_string()),
+    if let Some(fault) = error.get_ref().and_then(|e| e.downcast_ref::<TlsFault>()) {
+        return match fault {
+            TlsFault::Certificate(text) => Cause::new(Phase::Certificate, text),
+            TlsFault::Handshake(text) => Cause::new(Phase::Handshake, text),
         };
     }
     let phase = match error.kind() {

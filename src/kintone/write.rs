@@ -5,11 +5,12 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+use super::client::{Client, decode};
 use super::config::App;
 use super::error::{Error, ErrorKind};
 use super::field::Fields;
 use super::limit;
-use super::request::{Client, Request, decode};
+use super::request::Request;
 use super::retry::Repeat;
 
 /// An id or count: a string of digits in answers, sometimes a number (KTB-02).
