@@ -8,6 +8,7 @@ mod facts;
 mod operate;
 mod request;
 mod run;
+mod steps;
 mod system;
 
 pub use facts::Facts;

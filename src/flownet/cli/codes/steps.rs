@@ -1,0 +1,91 @@
+//! Steps that many codes share.
+
+use super::{Step, step};
+
+/// Look at the Run.
+pub(super) const SHOW_RUN: Step = step(
+    "ksql-flownet status {network_id} --profile {profile} --run-id {run_id}",
+    "shows its nodes and the commands that lead on",
+    "ノードの状態と、次に使えるコマンドを表示する",
+);
+/// Look at the network.
+pub(super) const SHOW_NETWORK: Step = step(
+    "ksql-flownet status {network_id} --profile {profile}",
+    "shows the lock and all Runs",
+    "ロックとすべての Run を表示する",
+);
+/// Resume the Run.
+pub(super) const RESUME: Step = step(
+    "ksql-flownet run-network {network} --resume-run {run_id}",
+    "resumes the Run",
+    "Run を再開する",
+);
+/// Start again with the same key.
+pub(super) const AGAIN: Step = step(
+    "",
+    "repeat the same command: it continues where it stopped and repeats no finished node",
+    "同じコマンドを繰り返す (止まった所から続き、完了したノードは繰り返さない)",
+);
+/// Wait and repeat.
+pub(super) const LATER: Step = step(
+    "",
+    "repeat the same command in a few minutes",
+    "数分後に同じコマンドを繰り返す",
+);
+/// Validate the definition.
+pub(super) const VALIDATE: Step = step(
+    "ksql-flownet validate {network}",
+    "shows every problem of the definition",
+    "定義の問題をすべて表示する",
+);
+/// Correct the definition.
+pub(super) const EDIT: Step = step(
+    "",
+    "correct the network definition at the path shown, then validate again",
+    "表示された位置の定義を直してから、もう一度検査する",
+);
+/// Resolve a node.
+pub(super) const RESOLVE: Step = step(
+    "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to {outcome} --reason-file {reason_file} \
+     --evidence-ref {evidence_ref} --stop-confirmed-by {person} --stop-evidence-ref {stop_evidence_ref}",
+    "records what really happened, after looking at the data",
+    "データを確かめたうえで、実際の結果を記録する",
+);
+/// Release the lock of a dead owner.
+pub(super) const FORCE_UNLOCK: Step = step(
+    "ksql-flownet force-unlock-network {network_id} --profile {profile} \
+     --expected-owner-invocation-id {owner_invocation_id} --reason-file {reason_file} --evidence-ref {evidence_ref} \
+     --stop-confirmed-by {person} --stop-evidence-ref {stop_evidence_ref} --stop-method {stop_method}",
+    "only when the owner is proved to be dead",
+    "所有者の停止が証明された場合に限る",
+);
+/// Release the hold.
+pub(super) const RELEASE: Step = step(
+    "ksql-flownet cancel-run --run-id {run_id} --release --reason-file {reason_file}",
+    "releases the hold; then resume",
+    "保留を解除する。その後に再開する",
+);
+/// Archive the Run.
+pub(super) const ARCHIVE: Step = step(
+    "ksql-flownet archive-run {network} --run-id {run_id} --reason-file {reason_file}",
+    "closes a Run that will not be resumed",
+    "もう再開しない Run を閉じる",
+);
+/// A fresh key.
+pub(super) const CORRECTION_KEY: Step = step(
+    "ksql-flownet run-network {network} --business-key {correction_key}",
+    "runs the period again under another business key",
+    "別の業務キーで同じ期間を実行し直す",
+);
+/// A fault of ours.
+pub(super) const REPORT: Step = step(
+    "",
+    "this is a fault of the program or of a record: keep the output and the record, and report it",
+    "プログラムまたはレコードの異常。出力とレコードを保存して報告する",
+);
+/// Check the runner.
+pub(super) const CHECK_RUNNER: Step = step(
+    "",
+    "check KSQL_FLOW_BIN, KSQL_FLOW_BIN_ARGS and KSQL_FLOW_CONFIG, and run the runner's capabilities command by hand",
+    "KSQL_FLOW_BIN、KSQL_FLOW_BIN_ARGS、KSQL_FLOW_CONFIG を確認し、実行プログラムの capabilities を手で実行する",
+);
