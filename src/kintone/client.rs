@@ -187,6 +187,7 @@ impl Client {
         } else {
             timeouts.request
         };
+        let full = full.min(limit::ANY_WAIT);
         match *locked(&self.0.read_deadline) {
             Some(deadline) if request.reads() => {
                 let left = deadline.saturating_duration_since(Instant::now());
@@ -264,12 +265,12 @@ fn now_ms() -> i64 {
         .map_or(0, |d| d.as_millis() as i64)
 }
 
-/// A number in 0..1 for the jitter; without a random source the longest wait is the safe choice.
-fn chance() -> f64 {
+/// A number for the jitter; without a random source the longest wait is the safe choice.
+fn chance() -> u32 {
     let mut bytes = [0; 4];
     match getrandom::getrandom(&mut bytes) {
-        Ok(()) => f64::from(u32::from_le_bytes(bytes)) / 4_294_967_296.0,
-        Err(_) => 1.0,
+        Ok(()) => u32::from_le_bytes(bytes),
+        Err(_) => u32::MAX,
     }
 }
 

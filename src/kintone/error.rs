@@ -198,6 +198,30 @@ impl Error {
         self.0.api.bulk_index
     }
 
+    /// What to look at, where the failure tells.
+    pub fn hint(&self) -> Option<&'static str> {
+        let cause = self.0.cause.as_ref().map(|cause| cause.phase);
+        match (self.code(), self.kind(), cause) {
+            (Some("GAIA_IL23"), ..) => Some("the app lives in a guest space: set the guest space id"),
+            (Some("GAIA_IA02"), ..) => {
+                Some("the API token is unknown; a new one works only after the app was updated")
+            }
+            (Some("GAIA_DA03"), ..) => Some("two API tokens of one app were given"),
+            (Some("GAIA_AP01"), ..) => Some("check the app id and the base URL"),
+            (Some("GAIA_TM12"), ..) => Some("all cursors of the domain are in use, for 10 minutes at most"),
+            (_, ErrorKind::Auth, _) => Some("check the credentials and their rights"),
+            (_, ErrorKind::TooMany, _) => Some("too many requests on the domain at the moment"),
+            (_, ErrorKind::Unexpected, _) => Some("check the base URL"),
+            (_, _, Some(Phase::Resolve | Phase::Connect)) => {
+                Some("check the base URL, the proxy and the network")
+            }
+            (_, _, Some(Phase::Certificate)) => {
+                Some("if a proxy of the company opens TLS, add its authority to the CA file")
+            }
+            _ => None,
+        }
+    }
+
     /// HTTP attempts that were made, 0 when nothing was sent.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
@@ -230,10 +254,8 @@ impl fmt::Display for Error {
             let paths: Vec<&str> = self.paths().map(|(path, _)| path).collect();
             write!(f, " at {}", paths.join(", "))?;
         }
-        match inner.kind {
-            ErrorKind::Auth => f.write_str("; check the credentials and their rights")?,
-            ErrorKind::TooMany => f.write_str("; too many requests on the domain at the moment")?,
-            _ => {}
+        if let Some(hint) = self.hint() {
+            write!(f, "; {hint}")?;
         }
         if inner.attempts > 1 {
             write!(f, " ({} attempts)", inner.attempts)?;
@@ -423,6 +445,26 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "PUT record of the state app (app 11) failed: HTTP 400 CB_VA01 in inner request 1 at record.lock_key.value"
+        );
+    }
+
+    #[test]
+    fn says_what_to_look_at() {
+        for (status, body, hint) in [
+            (400, r#"{"code":"GAIA_IL23"}"#, "guest space"),
+            (400, r#"{"code":"GAIA_IA02"}"#, "app was updated"),
+            (403, "", "rights"),
+            (302, "", "base URL"),
+        ] {
+            let error = answer(status, body);
+            assert!(error.to_string().contains(hint), "{error}");
+        }
+        assert_eq!(answer(409, r#"{"code":"GAIA_CO02"}"#).hint(), None);
+        let cause = Cause::new(Phase::Certificate, "unknown issuer");
+        assert!(
+            Error::transport("x", cause, false)
+                .to_string()
+                .contains("CA file")
         );
     }
 

@@ -51,6 +51,8 @@ pub const ATTEMPTS: u32 = 5;
 pub const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// Ceiling of every back-off and of an honoured Retry-After (D-03).
 pub const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Longest time that any setting can ask for; keeps sums of instants and durations in range.
+pub const ANY_WAIT: Duration = Duration::from_hours(24);
 /// Slice of a wait between two looks at the stop flag.
 pub const WAIT_SLICE: Duration = Duration::from_millis(100);
 /// Requests per app and day of the standard course (KTB-171).

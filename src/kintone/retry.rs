@@ -88,15 +88,16 @@ impl Retry {
             }
     }
 
-    /// The wait after attempt number `attempt` (from 1); `chance` is uniform in 0..1.
-    pub(super) fn wait(&self, attempt: u32, retry_after: Option<Duration>, chance: f64) -> Duration {
+    /// The wait after attempt number `attempt` (from 1); `chance` is uniform over all its values.
+    pub(super) fn wait(&self, attempt: u32, retry_after: Option<Duration>, chance: u32) -> Duration {
+        let cap = self.cap.min(limit::ANY_WAIT);
         if let Some(asked) = retry_after.filter(|_| self.respect_retry_after) {
-            return asked.min(self.cap);
+            return asked.min(cap);
         }
         let doubled = 2u32.saturating_pow(attempt.saturating_sub(1).min(30));
-        let ceiling = self.first.saturating_mul(doubled).min(self.cap);
-        let ms = ceiling.as_millis() as f64 * chance.clamp(0.0, 1.0);
-        Duration::from_millis(ms as u64)
+        let ceiling = self.first.saturating_mul(doubled).min(cap);
+        let ms = (ceiling.as_millis() as u64 * u64::from(chance)) >> 32;
+        Duration::from_millis(ms)
     }
 }
 
@@ -211,24 +212,25 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_cap() {
+        const MOST: u32 = u32::MAX;
         let retry = Retry::default();
         let ms = |attempt, chance| retry.wait(attempt, None, chance).as_millis();
         assert_eq!(
-            [ms(1, 1.0), ms(2, 1.0), ms(3, 1.0), ms(4, 1.0)],
-            [500, 1000, 2000, 4000]
+            [ms(1, MOST), ms(2, MOST), ms(3, MOST), ms(4, MOST)],
+            [499, 999, 1999, 3999]
         );
         assert_eq!(
-            [ms(9, 1.0), ms(u32::MAX, 1.0), ms(3, 0.5), ms(3, 0.0)],
-            [30_000, 30_000, 1000, 0]
+            [ms(9, MOST), ms(u32::MAX, MOST), ms(3, 1 << 31), ms(3, 0)],
+            [29_999, 29_999, 1000, 0]
         );
         let asked = Some(Duration::from_secs(7));
-        assert_eq!(retry.wait(1, asked, 0.9), Duration::from_secs(7));
-        assert_eq!(retry.wait(1, Some(Duration::MAX), 0.9), limit::LONGEST_WAIT);
+        assert_eq!(retry.wait(1, asked, MOST), Duration::from_secs(7));
+        assert_eq!(retry.wait(1, Some(Duration::MAX), MOST), limit::LONGEST_WAIT);
         let deaf = Retry {
             respect_retry_after: false,
             ..retry
         };
-        assert_eq!(deaf.wait(1, asked, 1.0), Duration::from_millis(500));
+        assert_eq!(deaf.wait(1, asked, MOST), Duration::from_millis(499));
     }
 
     #[test]
@@ -268,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn a_wait_never_passes_the_cap(attempt in any::<u32>(), chance in any::<f64>(), asked in proptest::option::of(any::<u64>())) {
+        fn a_wait_never_passes_the_cap(attempt in any::<u32>(), chance in any::<u32>(), asked in proptest::option::of(any::<u64>())) {
             let retry = Retry::default();
             let wait = retry.wait(attempt, asked.map(Duration::from_millis), chance);
             prop_assert!(wait <= retry.cap);

@@ -15,6 +15,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use ureq::unversioned::transport::time::{Duration as TimeLimit, Instant as Moment};
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
@@ -109,7 +110,7 @@ impl<In: Transport> Connector<In> for TlsConnector {
         let config = self.config().map_err(io::Error::other)?;
         let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         let mut socket = TransportAdapter::new(transport.boxed(), details.current_time.clone());
-        socket.set_timeout(details.timeout);
+        socket.set_timeout(what_is_left(details));
         tls.complete_io(&mut socket).map_err(handshake_fault)?;
         let buffers = LazyBuffers::new(
             details.config.input_buffer_size(),
@@ -120,6 +121,15 @@ impl<In: Transport> Connector<In> for TlsConnector {
             stream: StreamOwned::new(tls, socket),
         })))
     }
+}
+
+/// The time that resolving and connecting left for the handshake: one limit covers them all.
+fn what_is_left(details: &ConnectionDetails) -> NextTimeout {
+    let mut timeout = details.timeout;
+    if let (TimeLimit::Exact(limit), Moment::Exact(begun)) = (timeout.after, details.now) {
+        timeout.after = TimeLimit::Exact(limit.saturating_sub(begun.elapsed()));
+    }
+    timeout
 }
 
 /// Why a TLS connection did not come about; travels inside an [`io::Error`].

@@ -120,6 +120,7 @@ impl Wire {
             .map(ureq::Proxy::new)
             .transpose();
         let proxy = proxy.map_err(|_| ConfigError::new("HTTPS_PROXY is not a usable proxy address"))?;
+        let connect = config.timeouts.connect.min(limit::ANY_WAIT);
         let settings = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -127,8 +128,8 @@ impl Wire {
             .proxy(proxy)
             .user_agent(&config.user_agent)
             .accept_encoding("identity")
-            .timeout_resolve(Some(config.timeouts.connect))
-            .timeout_connect(Some(config.timeouts.connect))
+            .timeout_resolve(Some(connect))
+            .timeout_connect(Some(connect))
             .max_response_header_size(limit::HEAD_BYTES)
             .input_buffer_size(limit::HEAD_BYTES)
             .output_buffer_size(limit::HEAD_BYTES)
