@@ -6,6 +6,7 @@ mod canonical_keys;
 mod child;
 mod classify;
 mod cli;
+mod decisions;
 mod io;
 mod profile;
 mod support;

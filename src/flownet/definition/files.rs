@@ -15,7 +15,7 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| unreadable(&error.to_string()))?;
+        .map_err(|error| unreadable(&os_text(&error)))?;
     check_bytes(&bytes)?;
     Ok(bytes)
 }
@@ -27,6 +27,15 @@ pub(super) fn check_bytes(bytes: &[u8]) -> Result<&str, Problem> {
     }
     std::str::from_utf8(bytes)
         .map_err(|error| unreadable(&format!("not valid UTF-8 (byte {})", error.valid_up_to() + 1)))
+}
+
+/// The system's words, without the number that Rust adds in parentheses.
+fn os_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
 }
 
 fn unreadable(why: &str) -> Problem {
@@ -75,11 +84,11 @@ pub fn sql_path(dir: &Path, sql: &str) -> PathBuf {
 
 /// The type is looked at before the file is opened: opening a named pipe would wait for a writer.
 fn check_readable(path: &Path) -> Result<(), String> {
-    let metadata = std::fs::metadata(path).map_err(|error| format!("Error: {error}"))?;
+    let metadata = std::fs::metadata(path).map_err(|error| format!("Error: {}", os_text(&error)))?;
     if !metadata.is_file() {
         return Err("Error: path is not a file".to_owned());
     }
     File::open(path)
         .map(|_| ())
-        .map_err(|error| format!("Error: {error}"))
+        .map_err(|error| format!("Error: {}", os_text(&error)))
 }
