@@ -36,10 +36,8 @@ pub fn main(
 ) -> u8 {
     let text = |name: &str| lookup(name).and_then(|value| value.into_string().ok());
     let language = Language::from_locale(text);
-    let exit_style = match text("KSQL_FLOWNET_EXIT_CODES").as_deref().map(str::trim) {
-        Some("detailed") => ExitStyle::Detailed,
-        _ => ExitStyle::Simple,
-    };
+    // A wrong value is reported by `run`; until then it counts as the default.
+    let exit_style = ExitStyle::read(&Environment::new(lookup)).unwrap_or_default();
     let choices = Choices {
         language,
         quiet: false,
@@ -101,7 +99,9 @@ fn run(command: &'static Command, words: &Words, env: &Environment<'_>, output: 
         return output.exit(ExitClass::Done);
     }
     let outcome = if words.problems().is_empty() {
-        commands::run(command, words, env, output)
+        ExitStyle::read(env)
+            .map_err(|error| Failure::new(command.fallback, error.to_string()))
+            .and_then(|_| commands::run(command, words, env, output))
     } else {
         Err(wrong_arguments(command, words))
     };

@@ -344,10 +344,10 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "KSQL_FLOWNET_CHILD_ENV",
         RUN,
-        Need::Optional("clean"),
+        Need::Optional(""),
         text(
-            "clean: the runner does not get the secrets of the control plane; inherit: it gets everything",
-            "clean: 実行プログラムに管理側の秘密を渡さない。inherit: すべて渡す",
+            "inherit: the runner also gets the secrets of the control plane; not set: it does not",
+            "inherit: 実行プログラムに管理側の秘密も渡す。設定しなければ渡さない",
         ),
     ),
     variable(

@@ -14,6 +14,7 @@ mod system;
 pub use facts::Facts;
 
 use super::language::{Language, Text};
+use super::settings::{Environment, SettingsError};
 
 /// What an exit status tells a scheduler (D-05).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,6 +112,12 @@ pub enum ExitStyle {
 }
 
 impl ExitStyle {
+    /// `KSQL_FLOWNET_EXIT_CODES`: `simple` or `detailed`.
+    pub fn read(env: &Environment<'_>) -> Result<ExitStyle, SettingsError> {
+        let choices = [("simple", ExitStyle::Simple), ("detailed", ExitStyle::Detailed)];
+        env.choice("KSQL_FLOWNET_EXIT_CODES", &choices, ExitStyle::Simple)
+    }
+
     /// The exit status of a class.
     pub fn status(self, class: ExitClass) -> u8 {
         match self {

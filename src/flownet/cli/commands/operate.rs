@@ -31,7 +31,7 @@ pub fn run(command: &'static Command, words: &Words, env: &Environment<'_>) -> R
             ArchiveSettings::read(env, words.value("--profile"), &surroundings()).map_err(&wrong)?;
         }
         name => {
-            OperateSettings::read(env, name != "cancel-run").map_err(&wrong)?;
+            OperateSettings::read(env, name != "cancel-run", &surroundings()).map_err(&wrong)?;
             if name == "record-job-unlock" {
                 let text = read_text(command, words, "--result-file")?;
                 serde_json::from_str::<serde_json::Value>(&text).map_err(|error| {

@@ -11,7 +11,7 @@ mod run;
 pub use control::{AppCredential, Connection, ControlSettings};
 pub use environment::{Environment, SettingsError};
 pub use operate::{ArchiveSettings, OperateSettings, PollSettings};
-pub use run::{
-    ChildEnvironment, IoSettings, RunSettings, Runner, RunnerFlags, Surroundings, check_profile,
-    local_owner_instance_id, runner_args,
-};
+pub use run::{IoSettings, RunSettings, RunnerFlags, Surroundings, check_profile, local_owner_instance_id};
+
+#[cfg(test)]
+mod tests;

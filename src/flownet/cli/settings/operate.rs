@@ -22,11 +22,19 @@ pub struct OperateSettings {
     pub service_principal: String,
     /// The person behind the command.
     pub requested_by: String,
+    /// Our host name, for the stop method `local_pid`.
+    pub host: String,
+    /// Access token for the stop method `cloud_run_job_execution`.
+    pub gcp_access_token: Option<Secret>,
 }
 
 impl OperateSettings {
     /// The five variables, the service principal if it is recorded, the person.
-    pub fn read(env: &Environment<'_>, with_principal: bool) -> Result<OperateSettings, SettingsError> {
+    pub fn read(
+        env: &Environment<'_>,
+        with_principal: bool,
+        surroundings: &Surroundings,
+    ) -> Result<OperateSettings, SettingsError> {
         let mut control = ControlSettings::read(env)?;
         let service_principal = if with_principal {
             env.required("KSQL_FLOWNET_SERVICE_PRINCIPAL")?
@@ -39,6 +47,8 @@ impl OperateSettings {
             control,
             service_principal,
             requested_by,
+            host: host(env, surroundings)?,
+            gcp_access_token: env.optional("KSQL_FLOWNET_GCP_ACCESS_TOKEN")?.map(Secret::new),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::control::{AppCredential, ControlSettings, apps_of_run_network};
 use super::environment::{Environment, SettingsError};
-use super::number::is_js_space;
+use crate::flownet::child::{EnvPolicy, Runner, bin_args};
 
 /// Grace period when `KSQL_FLOW_GRACE_PERIOD_MS` is not set, in milliseconds.
 const DEFAULT_GRACE_MS: u64 = 30_000;
@@ -21,32 +21,6 @@ pub struct Surroundings {
     pub host_name: String,
     /// Our process id.
     pub process_id: u32,
-}
-
-/// Which variables a job may see (item 10 of the contract's list, D-02).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChildEnvironment {
-    /// Everything but the secrets of the control plane.
-    Clean,
-    /// Everything.
-    Inherit,
-}
-
-/// How the runner is started.
-#[derive(Clone, Debug)]
-pub struct Runner {
-    /// The program, as given: looked up in `PATH` when it has no slash.
-    pub program: String,
-    /// Words in front of every argument list.
-    pub args: Vec<String>,
-    /// Its configuration file, absolute.
-    pub config: PathBuf,
-    /// The work directory, absolute; not created here.
-    pub workdir: PathBuf,
-    /// Its environment.
-    pub environment: ChildEnvironment,
-    /// Between the polite and the forced stop.
-    pub grace: Duration,
 }
 
 /// Flags that beat variables.
@@ -91,21 +65,16 @@ impl RunSettings {
         let profile = env.required("KSQL_FLOWNET_PROFILE")?;
         let mut control = apps_of_run_network(env)?;
         let program = flag_or(flags.program, env, "KSQL_FLOW_BIN")?;
-        let args = runner_args(&env.raw("KSQL_FLOW_BIN_ARGS")?.unwrap_or_default())?;
+        let args = bin_args::parse(&env.raw("KSQL_FLOW_BIN_ARGS")?.unwrap_or_default())
+            .map_err(|error| SettingsError::new(error.to_string()))?;
         let config = flag_or(flags.config, env, "KSQL_FLOW_CONFIG")?;
         let workdir = flag_or(flags.workdir, env, "KSQL_FLOW_WORKDIR")?;
         let log = AppCredential::read(env, "KSQL_FLOW_LOG_APP_ID", "KSQL_FLOW_LOG_API_TOKEN")?;
         let grace =
             Duration::from_millis(env.non_negative_or("KSQL_FLOW_GRACE_PERIOD_MS", DEFAULT_GRACE_MS)?);
         control.read_connection(env)?;
-        let environment = env.choice(
-            "KSQL_FLOWNET_CHILD_ENV",
-            &[
-                ("clean", ChildEnvironment::Clean),
-                ("inherit", ChildEnvironment::Inherit),
-            ],
-            ChildEnvironment::Clean,
-        )?;
+        let child_env = EnvPolicy::from_value(env.raw("KSQL_FLOWNET_CHILD_ENV")?.as_deref())
+            .map_err(|error| SettingsError::new(error.to_string()))?;
         let auto_reclaim = env.choice("KSQL_FLOWNET_AUTO_RECLAIM", &[("on", true), ("off", false)], true)?;
         check_profile("KSQL_FLOWNET_PROFILE", &profile)?;
         let host = host(env, surroundings)?;
@@ -119,12 +88,13 @@ impl RunSettings {
         };
         let absolute = |path: &str| surroundings.directory.join(path);
         let runner = Runner {
-            program,
+            program: program.into(),
             args,
             config: absolute(&config),
+            profile: profile.clone(),
             workdir: absolute(&workdir),
-            environment,
             grace,
+            env: child_env,
         };
         Ok(RunSettings {
             profile,
@@ -188,28 +158,4 @@ fn non_empty(env: &Environment<'_>, name: &str) -> Result<Option<String>, Settin
 
 fn flag_or(flag: Option<&str>, env: &Environment<'_>, name: &str) -> Result<String, SettingsError> {
     flag.map_or_else(|| env.required(name), |value| Ok(value.to_owned()))
-}
-
-/// The words of `KSQL_FLOW_BIN_ARGS` (RUN-02).
-pub fn runner_args(text: &str) -> Result<Vec<String>, SettingsError> {
-    const NAME: &str = "KSQL_FLOW_BIN_ARGS";
-    let text = text.trim_matches(is_js_space);
-    if !text.starts_with('[') {
-        return Ok(text
-            .split(is_js_space)
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect());
-    }
-    let value: serde_json::Value = serde_json::from_str(text)
-        .map_err(|_| SettingsError::new(format!("{NAME} must be a valid JSON string array")))?;
-    value
-        .as_array()
-        .and_then(|items| {
-            items
-                .iter()
-                .map(|item| item.as_str().map(str::to_owned))
-                .collect()
-        })
-        .ok_or_else(|| SettingsError::new(format!("{NAME} must be a JSON string array")))
 }
