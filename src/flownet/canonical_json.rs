@@ -12,10 +12,15 @@ use sha2::{Digest as _, Sha256};
 
 /// Lower-case hexadecimal SHA-256.
 pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Lower-case hexadecimal digits of a digest.
+pub fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
-    Sha256::digest(bytes)
+    bytes
         .iter()
-        .fold(String::with_capacity(64), |mut hex, byte| {
+        .fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
             // Writing to a String cannot fail.
             let _ = write!(hex, "{byte:02x}");
             hex

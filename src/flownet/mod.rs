@@ -5,6 +5,7 @@ pub mod canonical_json;
 pub mod child;
 pub mod cli;
 pub mod definition;
+pub mod io;
 pub mod key;
 pub mod lease;
 pub mod profile;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::process::{Limits, Process, Stdout};
 use super::{Runner, StopSignal, machine};
 use crate::flownet::canonical_json::text_order;
+use crate::flownet::rule::result::{is_io_name, is_sha256};
 
-/// Longest id or name handed to the runner, in characters.
+/// Longest id handed to the runner, in characters.
 const MAX_ID_CHARS: usize = 128;
 
 /// A CSV file that the job reads.
@@ -152,15 +153,9 @@ pub fn is_contract_id(id: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"._:-".contains(&b))
 }
 
-/// A name that survives `name=path` in one argument: no `=`, no control characters, not read as a flag.
+/// A name that survives `name=path` in one argument and is not read as a flag there.
 fn is_safe_name(name: &str) -> bool {
-    (1..=MAX_ID_CHARS).contains(&name.chars().count())
-        && !name.starts_with('-')
-        && !name.contains(|c: char| c == '=' || c.is_ascii_control())
-}
-
-fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    is_io_name(name) && !name.starts_with('-')
 }
 
 /// No process was started: the attempt provably had no effect.

@@ -131,7 +131,8 @@ pub fn safe_integer(value: &Value) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= MAX_SAFE).then_some(number as i64)
 }
 
-fn safe_count(value: &Value) -> Option<u64> {
+/// A [`safe_integer`] that is not negative.
+pub fn safe_count(value: &Value) -> Option<u64> {
     safe_integer(value).and_then(|n| u64::try_from(n).ok())
 }
 
@@ -384,17 +385,23 @@ fn are_distinct(receipts: &[OutputReceipt]) -> bool {
 }
 
 fn io_name(value: &Value) -> Option<String> {
-    let name = value.as_str()?;
-    let good = (1..=128).contains(&name.chars().count())
-        && name != "__net__"
-        && !name.contains(|c: char| c == ':' || c == '=' || c.is_ascii_control());
-    good.then(|| name.to_owned())
+    value.as_str().filter(|name| is_io_name(name)).map(str::to_owned)
 }
 
 fn sha256(value: &Value) -> Option<String> {
-    let text = value.as_str()?;
-    let good = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    good.then(|| text.to_owned())
+    value.as_str().filter(|text| is_sha256(text)).map(str::to_owned)
+}
+
+/// A source or sink name (DEF-20): 1 to 128 characters, no `:`, `=` or control characters, not `__net__`.
+pub fn is_io_name(name: &str) -> bool {
+    (1..=128).contains(&name.chars().count())
+        && name != "__net__"
+        && !name.contains(|c: char| c == ':' || c == '=' || c.is_ascii_control())
+}
+
+/// 64 lower-case hexadecimal digits.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn is_encoding_name(text: &str) -> bool {
