@@ -20,6 +20,14 @@ pub fn load(name: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
+/// Compares what came out with what the case says.
+pub fn equal(found: &Value, expected: &Value) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("\n  found    {found}\n  expected {expected}"))
+}
+
 /// Collects the failures of a vector file so that one run shows all of them.
 #[derive(Default)]
 pub struct Tally {

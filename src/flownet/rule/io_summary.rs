@@ -219,11 +219,12 @@ fn within_limit(word: &str, text: String) -> Result<String, SummaryError> {
 }
 
 fn document(kind: &str, members: &[(&str, String)]) -> String {
-    let members: String = members
-        .iter()
-        .map(|(key, value)| format!(",\"{key}\":{value}"))
-        .collect();
-    format!("{{\"version\":1,\"kind\":\"{kind}\"{members}}}")
+    let mut text = format!("{{\"version\":1,\"kind\":\"{kind}\"");
+    for (key, value) in members {
+        text.extend([",\"", key, "\":", value]);
+    }
+    text.push('}');
+    text
 }
 
 /// A JSON string with the minimal escapes.
