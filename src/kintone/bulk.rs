@@ -130,12 +130,7 @@ impl Client {
                 apps.push(item.app());
             }
         }
-        let space = self
-            .config()
-            .guest_space
-            .map(|id| format!("guest/{id}/"))
-            .unwrap_or_default();
-        let prefix = format!("/k/{space}v1/");
+        let prefix = self.config().api_prefix();
         let envelope = Envelope {
             prefix: &prefix,
             items,

@@ -63,9 +63,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Client {
     /// Makes a client; reads the CA file but opens no connection.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        if HeaderValue::from_str(&config.user_agent).is_err() {
+        let sound = |text: &str| HeaderValue::from_str(text).is_ok();
+        if !sound(&config.user_agent) || !sound(&config.accept_language) {
             return Err(ConfigError::new(
-                "the user agent holds characters that no header can carry",
+                "the user agent or language holds characters that no header can carry",
             ));
         }
         let wire = Wire::new(&config)?;

@@ -223,7 +223,7 @@ pub struct Config {
     /// `User-Agent` with the version.
     pub user_agent: String,
     /// `Accept-Language`: kintone's messages are shown, never decided on (KTB-03).
-    pub accept_language: &'static str,
+    pub accept_language: String,
     /// Time limits.
     pub timeouts: Timeouts,
     /// What is repeated, how often.
@@ -240,6 +240,14 @@ pub struct Config {
 }
 
 impl Config {
+    /// Where the API begins on the domain: `/k/v1/`, or `/k/guest/ID/v1/` (RNR-31).
+    pub(super) fn api_prefix(&self) -> String {
+        match self.guest_space {
+            None => "/k/v1/".to_owned(),
+            Some(id) => format!("/k/guest/{id}/v1/"),
+        }
+    }
+
     /// The control plane's settings for a domain: D-03 times and retries, no proxy.
     pub fn new(base_url: BaseUrl) -> Self {
         Self {
@@ -249,7 +257,7 @@ impl Config {
             basic_auth: None,
             proxy: None,
             user_agent: concat!("ksql-flownet/", env!("CARGO_PKG_VERSION")).to_owned(),
-            accept_language: "ja",
+            accept_language: "ja".to_owned(),
             timeouts: Timeouts::default(),
             retry: Retry::default(),
             max_requests: None,

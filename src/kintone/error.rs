@@ -364,7 +364,7 @@ fn messages(value: &Value) -> String {
 }
 
 /// Foreign text as it may be shown: no control characters, bounded.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let safe = |c: char| {
         if c.is_control() {
             char::REPLACEMENT_CHARACTER

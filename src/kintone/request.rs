@@ -173,20 +173,14 @@ pub(super) struct WireForm {
 impl WireForm {
     pub fn new(config: &Config, request: &Request) -> Result<Self, Error> {
         let fault = |note: &'static str| Error::local(&request.label, ErrorKind::Request, note);
-        let mut headers = vec![(
-            "accept-language",
-            HeaderValue::from_static(config.accept_language),
-        )];
+        let language = HeaderValue::from_str(&config.accept_language).map_err(|_| fault("bad language"))?;
+        let mut headers = vec![("accept-language", language)];
         headers.push(credentials(&request.apps).map_err(fault)?);
         if let Some(user_and_password) = &config.basic_auth {
             let value = format!("Basic {}", BASE64.encode(user_and_password.expose()));
             headers.push(("authorization", secret_header(&value).map_err(fault)?));
         }
-        let space = config
-            .guest_space
-            .map(|id| format!("guest/{id}/"))
-            .unwrap_or_default();
-        let mut url = format!("{}/k/{space}v1/{}", config.base_url, request.path);
+        let mut url = format!("{}{}{}", config.base_url, config.api_prefix(), request.path);
         let mut method = request.method.clone();
         let mut json = Vec::new();
         match &request.body {

@@ -15,6 +15,7 @@ use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnecto
 use ureq::{Agent, AsSendBody, SendBody, Timeout};
 
 use super::config::{Config, ConfigError};
+use super::error::shown;
 use super::limit;
 use super::proxy::Proxy;
 use super::tls::{ExtraRoots, TlsConnector, TlsFault};
@@ -48,10 +49,10 @@ pub(super) struct Cause {
 }
 
 impl Cause {
-    pub fn new(phase: Phase, text: impl Into<String>) -> Self {
+    pub fn new(phase: Phase, text: impl AsRef<str>) -> Self {
         Self {
             phase,
-            text: text.into(),
+            text: shown(text.as_ref()),
         }
     }
 }

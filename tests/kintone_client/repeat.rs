@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ksql_flownet::kintone::{
-    BulkItem, Client, Config, ErrorKind, Fields, Outcome, Repeat, Request, Statuses, Target, Update,
+    BulkItem, Client, Config, ErrorKind, Fields, Outcome, Repeat, Request, Statuses, Target, Timeouts, Update,
 };
 
 use crate::server::{Server, Step, app};
@@ -112,6 +112,26 @@ fn retry_after_is_honoured_and_the_deadline_is_stronger() {
         config.retry.respect_retry_after = false
     }))
     .unwrap();
+}
+
+#[test]
+fn settings_beyond_all_reason_do_no_harm() {
+    let server = Server::start(vec![
+        Step::with_header(503, "Retry-After", "0", ""),
+        Step::ok(EMPTY_PAGE),
+    ]);
+    let client = client(&server, |config| {
+        config.timeouts = Timeouts {
+            connect: Duration::MAX,
+            request: Duration::MAX,
+            transfer: Duration::MAX,
+        };
+        config.retry.first = Duration::MAX;
+        config.retry.cap = Duration::MAX;
+        config.retry.attempts = u32::MAX;
+    });
+    client.set_read_deadline(Some(Instant::now() + Duration::from_hours(1)));
+    read(&client).unwrap();
 }
 
 #[test]
