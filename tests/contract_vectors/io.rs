@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ksql_flownet::flownet::cli::settings::{Environment, IoSettings, runner_args};
+use ksql_flownet::flownet::child::bin_args;
+use ksql_flownet::flownet::cli::settings::{Environment, IoSettings};
 use ksql_flownet::flownet::io::root::check_root;
 use ksql_flownet::flownet::io::{PathRefused, Values, resolve_inputs, resolve_outputs, substitute};
 use ksql_flownet::flownet::rule::io_summary::{self, BaselineEntry};
@@ -60,7 +61,7 @@ fn bin_args() {
     let mut tally = Tally::default();
     for case in cases(&file, "binArgs") {
         let text = case["KSQL_FLOW_BIN_ARGS"].as_str().unwrap_or("");
-        let outcome = match runner_args(text) {
+        let outcome = match bin_args::parse(text) {
             Ok(words) => equal(&json!(words), &case["value"]),
             Err(error) => equal(&json!(error.to_string()), &case["error"]),
         };

@@ -3,10 +3,11 @@
 //! The control plane's own tokens are not the jobs' business: a job configuration may name any variable.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::process::Command;
 
-/// Variable that chooses the policy; named in hints.
-const CHILD_ENV: &str = "KSQL_FLOWNET_CHILD_ENV";
+/// Variable that chooses the policy.
+pub const CHILD_ENV: &str = "KSQL_FLOWNET_CHILD_ENV";
 /// Secret values shorter than this are not searched for in foreign text: they would hide ordinary words.
 const MIN_MASKED_CHARS: usize = 6;
 
@@ -20,7 +21,28 @@ pub enum EnvPolicy {
     Inherit,
 }
 
+/// [`CHILD_ENV`] has a value that is not known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EnvPolicyError;
+
+impl fmt::Display for EnvPolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{CHILD_ENV} must be 'inherit' or not set")
+    }
+}
+
+impl std::error::Error for EnvPolicyError {}
+
 impl EnvPolicy {
+    /// Reads the value of [`CHILD_ENV`]; blank means the default.
+    pub fn from_value(value: Option<&str>) -> Result<Self, EnvPolicyError> {
+        match value.map(str::trim) {
+            None | Some("") => Ok(Self::WithoutSecrets),
+            Some("inherit") => Ok(Self::Inherit),
+            Some(_) => Err(EnvPolicyError),
+        }
+    }
+
     /// Takes the withheld variables out of a command's environment.
     pub(super) fn apply(self, command: &mut Command) {
         if self == Self::WithoutSecrets {
@@ -102,6 +124,14 @@ mod tests {
         ] {
             assert!(!is_secret_name(OsStr::new(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn the_policy_has_one_other_value() {
+        assert_eq!(EnvPolicy::from_value(None), Ok(EnvPolicy::WithoutSecrets));
+        assert_eq!(EnvPolicy::from_value(Some(" ")), Ok(EnvPolicy::WithoutSecrets));
+        assert_eq!(EnvPolicy::from_value(Some("inherit")), Ok(EnvPolicy::Inherit));
+        assert_eq!(EnvPolicy::from_value(Some("all")), Err(EnvPolicyError));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Everything the control plane knows of a job comes through here: the machine commands before a Run, the job's
 //! process while it runs, its result file afterwards. Nothing in this room writes to kintone or prints.
 
+pub mod bin_args;
 pub mod env;
 pub mod inspection;
 pub mod launch;
