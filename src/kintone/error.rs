@@ -122,8 +122,8 @@ impl Error {
         error
     }
 
-    /// An answer that is not a success.
-    pub(super) fn answer(label: &str, status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
+    /// An answer that is not a success. Also for stand-ins of the client in the tests of other rooms.
+    pub(crate) fn answer(label: &str, status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
         let api = ApiError::parse(body);
         let kind = kind_of(status, api.code.as_deref());
         let mut error = Self::new(label, kind, outcome_of(status));
