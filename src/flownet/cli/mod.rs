@@ -43,6 +43,7 @@ pub fn main(
         quiet: false,
         verbose: false,
         json: false,
+        mute: false,
         exit_style,
     };
     let args = match args
@@ -79,6 +80,7 @@ pub fn main(
                     quiet: words.has("--quiet"),
                     verbose: words.has("--verbose"),
                     json: words.has("--json"),
+                    mute: command.name == "run-network" && words.has("--json"),
                     ..choices
                 };
                 run(

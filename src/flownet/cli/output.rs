@@ -54,6 +54,8 @@ pub struct Choices {
     pub verbose: bool,
     /// `--json`.
     pub json: bool,
+    /// Standard error stays empty: `run-network --json` (CLI-04).
+    pub mute: bool,
     /// D-05.
     pub exit_style: ExitStyle,
 }
@@ -259,7 +261,9 @@ impl<'a> Output<'a> {
 
     /// Messages are best effort: when standard error is gone there is nobody to tell.
     fn write_message(&mut self, text: &str) {
-        let _ = self.messages.write_all(text.as_bytes());
+        if !self.choices.mute {
+            let _ = self.messages.write_all(text.as_bytes());
+        }
     }
 }
 
@@ -325,6 +329,7 @@ mod tests {
         quiet: false,
         verbose: false,
         json: false,
+        mute: false,
         exit_style: ExitStyle::Detailed,
     };
 

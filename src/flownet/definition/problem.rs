@@ -1,5 +1,7 @@
 //! What is wrong with a definition or a business key: code, place, text.
 
+use std::fmt;
+
 /// One finding. Errors and warnings have the same form; the list they stand in tells which it is.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Problem {
@@ -19,6 +21,13 @@ impl Problem {
             path: path.into(),
             message: message.into(),
         }
+    }
+}
+
+/// `[CODE] path: message`, the form of every list of problems (DEF-33, KEY-08).
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {}: {}", self.code, self.path, self.message)
     }
 }
 

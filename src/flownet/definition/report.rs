@@ -15,7 +15,7 @@ pub fn failure(problems: &[Problem]) -> String {
     let mut out = failure_header(problems.len());
     for problem in problems {
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "- [{}] {}: {}", problem.code, problem.path, problem.message);
+        let _ = writeln!(out, "- {problem}");
     }
     out
 }

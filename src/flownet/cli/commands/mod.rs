@@ -3,9 +3,13 @@
 
 mod completions;
 mod explain;
+mod network_file;
 mod operate;
+mod plan;
+pub mod preflight;
 pub mod run_network;
 pub mod status;
+mod validate;
 
 use serde::Serialize;
 
@@ -24,6 +28,8 @@ pub fn run(
     output: &mut Output<'_>,
 ) -> Result<ExitClass, Failure> {
     match command.name {
+        "validate" => validate::run(words, output),
+        "plan" => plan::run(words, output),
         "run-network" => run_network::run(words, env, output),
         "status" => status::run(words, env, output),
         "explain" => explain::run(words, output),

@@ -5,9 +5,11 @@ use super::super::output::Output;
 use super::super::report::Failure;
 use super::super::settings::{Environment, RunSettings, RunnerFlags};
 use super::super::walk::Words;
-use super::{settings_failure, surroundings};
+use super::preflight::{self, Checked};
+use super::{network_file, settings_failure, surroundings};
+use crate::flownet::child::StopSignal;
 
-const FALLBACK: &str = "RUN_NETWORK_FAILED";
+pub(super) const FALLBACK: &str = "RUN_NETWORK_FAILED";
 
 /// The arguments of run-network.
 #[derive(Clone, Debug)]
@@ -57,17 +59,27 @@ pub fn run(words: &Words, env: &Environment<'_>, output: &mut Output<'_>) -> Res
             &error,
         )
     })?;
-    execute(&arguments, &settings, output).map_err(|failure| {
-        failure
-            .fact("network", arguments.network)
-            .fact("profile", settings.profile)
-    })
+    let stop = StopSignal::install()
+        .map_err(|error| Failure::system(FALLBACK, "cannot listen for signals", &error))?;
+    preflight::check(&arguments, &settings, env, &stop)
+        .and_then(|checked| execute(&arguments, &settings, checked, output))
+        .map_err(|failure| {
+            failure
+                .fact("network", arguments.network)
+                .fact("profile", settings.profile)
+        })
 }
 
 /// The work itself.
-fn execute(_: &Arguments, _: &RunSettings, _: &mut Output<'_>) -> Result<ExitClass, Failure> {
-    Err(Failure::new(
-        "COMMAND_UNAVAILABLE",
-        "this build cannot carry out run-network",
-    ))
+fn execute(
+    _: &Arguments,
+    _: &RunSettings,
+    checked: Checked,
+    output: &mut Output<'_>,
+) -> Result<ExitClass, Failure> {
+    network_file::warn(&checked.warnings, output);
+    Err(
+        Failure::new("COMMAND_UNAVAILABLE", "this build cannot carry out run-network")
+            .fact("network_id", checked.network.network_id),
+    )
 }

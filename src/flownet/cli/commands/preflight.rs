@@ -1,0 +1,141 @@
+//! What run-network checks before it touches kintone or a lock, in this order: definition, business key, runner, CSV
+//! directory (RUN-05 steps 2 to 5). The first failure is the one reported.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::super::report::Failure;
+use super::super::settings::{Environment, IoSettings, RunSettings};
+use super::network_file::{NetworkFile, Purpose};
+use super::run_network::{Arguments, FALLBACK};
+use super::settings_failure;
+use crate::flownet::child::{ChildError, StopSignal, machine};
+use crate::flownet::definition::{Network, Problem, business_key};
+use crate::flownet::profile::{self, ProfileError};
+use crate::flownet::time::Timestamp;
+
+/// What the checks found out.
+pub struct Checked {
+    /// The directory that SQL paths start from, absolute.
+    pub folder: PathBuf,
+    /// The bytes of the network file.
+    pub bytes: Vec<u8>,
+    /// The definition.
+    pub network: Network,
+    /// Remarks about it.
+    pub warnings: Vec<Problem>,
+    /// The business key; nothing with `--resume-run` (KEY-08).
+    pub business_key: Option<String>,
+    /// CSV directory, when a node has inputs or outputs.
+    pub io: Option<IoSettings>,
+}
+
+/// Makes all checks.
+pub fn check(
+    arguments: &Arguments,
+    settings: &RunSettings,
+    env: &Environment<'_>,
+    stop: &StopSignal,
+) -> Result<Checked, Failure> {
+    let continues = arguments.resume || arguments.resume_run.is_some();
+    let purpose = if continues {
+        Purpose::ExistingRun
+    } else {
+        Purpose::NewRun
+    };
+    let NetworkFile {
+        folder,
+        bytes,
+        mut loaded,
+    } = NetworkFile::read(&arguments.network, purpose);
+    if let Some(network) = &loaded.network
+        && !continues
+    {
+        loaded
+            .problems
+            .extend(network.job_lock_problems(&settings.profile));
+    }
+    let warnings = std::mem::take(&mut loaded.warnings);
+    let network = loaded
+        .into_valid()
+        .map_err(|problems| invalid_definition(&problems))?;
+    let key = arguments
+        .resume_run
+        .is_none()
+        .then(|| resolve_key(&network, arguments))
+        .transpose()?;
+    check_runner(&network, settings, stop)?;
+    let io = if needs_import(&network) || needs_export(&network) {
+        Some(IoSettings::read(env).map_err(settings_failure(FALLBACK))?)
+    } else {
+        None
+    };
+    Ok(Checked {
+        folder,
+        bytes,
+        network,
+        warnings,
+        business_key: key,
+        io,
+    })
+}
+
+/// The generic text that scripts know, and then the same list that validate prints (item 4).
+fn invalid_definition(problems: &[Problem]) -> Failure {
+    let failure = Failure::new(FALLBACK, "network definition is invalid");
+    problems
+        .iter()
+        .fold(failure, |failure, problem| failure.detail(problem.to_string()))
+}
+
+fn resolve_key(network: &Network, arguments: &Arguments) -> Result<String, Failure> {
+    let scheduled_for = arguments.scheduled_for.as_deref();
+    let mut given = arguments.business_key.clone();
+    if scheduled_for.is_none() && given.is_none() && !arguments.resume {
+        given = Some(business_key::manual_key(&network.network_id, now()));
+    }
+    business_key::resolve(
+        &network.policy,
+        &network.network_id,
+        scheduled_for,
+        given.as_deref(),
+    )
+    .map_err(|problems| {
+        let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        Failure::new("BUSINESS_KEY_INVALID", list.join("; "))
+    })
+}
+
+/// The current time; a clock before 1970 counts as 1970.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn check_runner(network: &Network, settings: &RunSettings, stop: &StopSignal) -> Result<(), Failure> {
+    let answer = machine::capabilities(&settings.runner, stop).map_err(|error| child_failure(&error))?;
+    let capabilities = profile::parse_capabilities(&answer).map_err(|error| profile_failure(&error))?;
+    profile::check_capabilities(&capabilities, needs_import(network), needs_export(network))
+        .map_err(|error| profile_failure(&error))
+}
+
+fn needs_import(network: &Network) -> bool {
+    network.nodes.iter().any(|node| !node.inputs.is_empty())
+}
+
+fn needs_export(network: &Network) -> bool {
+    network.nodes.iter().any(|node| !node.outputs.is_empty())
+}
+
+/// A machine command that failed: the contract's sentence, then what the runner itself said (item 9).
+fn child_failure(error: &ChildError) -> Failure {
+    let failure = Failure::new(error.code.as_str(), error.message.clone());
+    let hint = error.hint.iter().cloned();
+    let tail = error.stderr_tail.lines().filter(|line| !line.trim().is_empty());
+    hint.chain(tail.map(|line| format!("runner: {line}")))
+        .fold(failure, Failure::detail)
+}
+
+fn profile_failure(error: &ProfileError) -> Failure {
+    Failure::new(error.code(), error.to_string())
+}
