@@ -7,6 +7,9 @@ mod kind;
 mod seen;
 mod statistics;
 
+#[cfg(test)]
+mod tests;
+
 pub use kind::Kind;
 
 use std::cmp::Ordering;
@@ -14,7 +17,7 @@ use std::fmt;
 
 use crate::flow::value::{CompareMode, compare, parse_number, write_number};
 use seen::Seen;
-use statistics::{Frequencies, Moments};
+use statistics::{Frequencies, Moments, Sample};
 
 /// Longest result of GROUP_CONCAT, in bytes.
 pub const MAX_CONCAT_BYTES: usize = 10 * 1024 * 1024;
@@ -102,7 +105,7 @@ enum State {
     Extreme(Option<Box<str>>),
     Concat(String),
     Moments(Box<Moments>),
-    Numbers(Vec<f64>),
+    Sample(Box<Sample>),
     Frequencies(Box<Frequencies>),
 }
 
@@ -118,7 +121,7 @@ impl Accumulator {
             Kind::VarPop | Kind::VarSamp | Kind::StddevPop | Kind::StddevSamp => {
                 State::Moments(Box::default())
             }
-            Kind::Median => State::Numbers(Vec::new()),
+            Kind::Median => State::Sample(Box::default()),
             Kind::Mode => State::Frequencies(Box::default()),
         };
         let seen = spec
@@ -147,7 +150,7 @@ impl Accumulator {
             State::Extreme(best) => take_extreme(best, text, spec),
             State::Concat(joined) => return concat(joined, text, spec),
             State::Moments(moments) => moments.push(finite(text, spec)?),
-            State::Numbers(numbers) => numbers.push(finite(text, spec)?),
+            State::Sample(sample) => sample.push(finite(text, spec)?),
             State::Frequencies(frequencies) => frequencies.push(text),
         }
         Ok(())
@@ -177,7 +180,7 @@ impl Accumulator {
             State::Extreme(best) => out.push_str(best.as_deref().unwrap_or("")),
             State::Concat(joined) => out.push_str(joined),
             State::Moments(moments) => write_optional(moments.result(spec.kind), out),
-            State::Numbers(numbers) => write_optional(statistics::median(numbers), out),
+            State::Sample(sample) => write_optional(sample.median(), out),
             State::Frequencies(frequencies) => out.push_str(frequencies.most_frequent(&spec.mode)),
         }
     }

@@ -36,20 +36,29 @@ impl Moments {
     }
 }
 
-/// The middle value, or the mean of the two middle ones.
-pub(super) fn median(numbers: &[f64]) -> Option<f64> {
-    let mut sorted = numbers.to_vec();
-    let middle = sorted.len() / 2;
-    if sorted.is_empty() {
-        return None;
+/// All numbers of a group, for the median.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample(Vec<f64>);
+
+impl Sample {
+    pub fn push(&mut self, x: f64) {
+        self.0.push(x);
     }
-    let (below, upper, _) = sorted.select_nth_unstable_by(middle, f64::total_cmp);
-    let upper = *upper;
-    if numbers.len() % 2 == 1 {
-        return Some(upper);
+
+    /// The middle number, or the mean of the two middle ones.
+    pub fn median(&self) -> Option<f64> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut numbers = self.0.clone();
+        let middle = numbers.len() / 2;
+        let (below, upper, _) = numbers.select_nth_unstable_by(middle, f64::total_cmp);
+        if self.0.len() % 2 == 1 {
+            return Some(*upper);
+        }
+        let lower = below.iter().copied().max_by(f64::total_cmp)?;
+        Some(f64::midpoint(lower, *upper))
     }
-    let lower = below.iter().copied().max_by(f64::total_cmp)?;
-    Some(f64::midpoint(lower, upper))
 }
 
 /// How often each text occurred.

@@ -99,22 +99,28 @@ fn encode_shift_jis(text: &str) -> Result<Vec<u8>, EncodingError> {
     let room = encoder.max_buffer_length_from_utf8_without_replacement(text.len());
     let mut bytes = Vec::with_capacity(room.unwrap_or(text.len()));
     let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(text, &mut bytes, true);
-    if let EncoderResult::Unmappable(character) = result {
-        return Err(unmappable(text, read - character.len_utf8(), character));
-    }
+    let refused = match result {
+        EncoderResult::Unmappable(character) => Some((read - character.len_utf8(), character)),
+        EncoderResult::InputEmpty | EncoderResult::OutputFull => None,
+    };
+    let encoded = &text[..refused.map_or(text.len(), |(at, _)| at)];
     // The encoder folds some characters into look-alikes (the yen sign into the backslash): look again.
     let again = SHIFT_JIS
         .decode_without_bom_handling_and_without_replacement(&bytes)
         .unwrap_or_default();
-    if again == text {
-        return Ok(bytes);
+    let changed = || {
+        let back = again.chars().map(Some).chain(std::iter::repeat(None));
+        let mut pairs = encoded.char_indices().zip(back);
+        pairs.find(|((_, c), back)| Some(*c) != *back).map(|(at, _)| at)
+    };
+    match if again == encoded {
+        refused
+    } else {
+        changed().or(refused)
+    } {
+        Some((at, character)) => Err(unmappable(text, at, character)),
+        None => Ok(bytes),
     }
-    let (at, character) = text
-        .char_indices()
-        .zip(again.chars().map(Some).chain(std::iter::repeat(None)))
-        .find(|((_, c), back)| Some(*c) != *back)
-        .map_or((text.len(), char::REPLACEMENT_CHARACTER), |(found, _)| found);
-    Err(unmappable(text, at, character))
 }
 
 fn unmappable(text: &str, at: usize, character: char) -> EncodingError {
@@ -186,6 +192,7 @@ mod tests {
             ("1¥", '¥', 1, 1),
             ("a‾", '‾', 1, 1),
             ("5−3", '−', 1, 1),
+            ("¥é", '¥', 0, 1),
         ] {
             assert_eq!(
                 sjis(text),

@@ -8,6 +8,9 @@ mod receipt;
 mod source;
 mod writer;
 
+#[cfg(test)]
+mod properties;
+
 pub use encoding::{Encoding, EncodingError};
 pub use file::{CommitError, Committed, Sink, commit};
 pub use reader::{CsvError, MAX_COLUMNS, Problem, Table, parse};

@@ -89,9 +89,8 @@ fn fixed_point(number: f64, decimals: usize) -> String {
     }
     let magnitude = number.abs();
     let rounded = if is_tie(magnitude, decimals) {
-        // The standard library rounds ties to even. With one more digit the text is exact and ends in 5; the next
-        // greater double rounds up to the wanted neighbour.
-        format!("{:.decimals$}", magnitude.next_up())
+        // The standard library rounds ties to even.
+        rounded_up(&format!("{magnitude:.0$}", decimals + 1))
     } else {
         format!("{magnitude:.decimals$}")
     };
@@ -100,6 +99,27 @@ fn fixed_point(number: f64, decimals: usize) -> String {
     } else {
         rounded
     }
+}
+
+/// Drops the last digit of a fixed-point text and adds one to the digit before it.
+fn rounded_up(text: &str) -> String {
+    let kept = text[..text.len() - 1].trim_end_matches('.');
+    let mut carry = true;
+    let mut reversed: Vec<char> = Vec::with_capacity(kept.len() + 1);
+    for c in kept.chars().rev() {
+        reversed.push(match c {
+            '9' if carry => '0',
+            '0'..='8' if carry => {
+                carry = false;
+                char::from(c as u8 + 1)
+            }
+            _ => c,
+        });
+    }
+    if carry {
+        reversed.push('1');
+    }
+    reversed.into_iter().rev().collect()
 }
 
 /// True when the value lies exactly half-way between two texts with that many decimals.

@@ -14,6 +14,9 @@ mod table;
 mod text;
 mod units;
 
+#[cfg(test)]
+mod tests;
+
 pub use cast::CastType;
 pub use context::Context;
 pub use error::{FunctionError, Refusal};

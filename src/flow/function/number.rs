@@ -31,8 +31,10 @@ fn scaled(args: &[&str], op: fn(f64) -> f64, out: &mut String) {
     let digits = args.get(1).map_or(0.0, |d| parse_number(d).trunc());
     let power = power_of_ten(digits.abs());
     let result = if digits < 0.0 {
-        op(x / power) * power
-    } else if x.is_finite() && !(x * power).is_finite() {
+        // 0 times the Infinity of too many digits must stay 0.
+        let whole = op(x / power);
+        if whole == 0.0 { whole } else { whole * power }
+    } else if x.is_finite() && (x * power).is_infinite() {
         // So many decimals that the scaled value leaves binary64: x has none of them.
         x
     } else {

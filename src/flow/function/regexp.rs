@@ -369,3 +369,148 @@ fn expand_group(digits: &str, m: &Match, text: &str, out: &mut String) {
     out.push('$');
     out.push_str(digits);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::calendar::Zone;
+
+    type Eval = fn(&[&str], &mut Context, &mut String) -> Outcome;
+
+    fn context() -> Context {
+        Context::new(jiff::Timestamp::UNIX_EPOCH, Zone::utc())
+    }
+
+    fn eval(function: Eval, args: &[&str]) -> Result<String, Refusal> {
+        let mut out = String::new();
+        function(args, &mut context(), &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn flags_change_the_match_and_others_are_refused() {
+        let like = |args: &[&str]| eval(like, args);
+        assert_eq!(like(&["ABC", "b"]).unwrap(), "0");
+        assert_eq!(like(&["ABC", "b", "i"]).unwrap(), "1");
+        assert_eq!(like(&["a\nb", "^b$"]).unwrap(), "0");
+        assert_eq!(like(&["a\nb", "^b$", "m"]).unwrap(), "1");
+        assert_eq!(like(&["a\nb", "a.b"]).unwrap(), "0");
+        assert_eq!(like(&["a\nb", "a.b", "s"]).unwrap(), "1");
+        assert_eq!(like(&["A\nB", "a.b$", "ims"]).unwrap(), "1");
+        assert_eq!(like(&["😀", "^.$"]).unwrap(), "1");
+        assert_eq!(like(&["漢", r"^\p{Script=Han}$"]).unwrap(), "1");
+        assert_eq!(like(&["", ""]).unwrap(), "1");
+        for flags in ["g", "u", "y", "ii", "I", "i "] {
+            assert!(
+                matches!(like(&["a", "a", flags]), Err(Refusal::Argument(_))),
+                "{flags}"
+            );
+        }
+        for pattern in ["(", "[", "a{2", r"\u{110000}", "*", r"\-"] {
+            assert!(
+                matches!(like(&["a", pattern]), Err(Refusal::Argument(_))),
+                "{pattern}"
+            );
+        }
+        let long = "a".repeat(MAX_PATTERN_BYTES + 1);
+        assert!(matches!(like(&["a", &long]), Err(Refusal::Argument(_))));
+    }
+
+    #[test]
+    fn substr_gives_the_first_match_or_nothing() {
+        assert_eq!(eval(substr, &["価格は1200円", r"\d+"]).unwrap(), "1200");
+        assert_eq!(eval(substr, &["abc", r"\d+"]).unwrap(), "");
+        assert_eq!(eval(substr, &["x=1", r"(?<=x=)\d"]).unwrap(), "1");
+    }
+
+    #[test]
+    fn replacement_texts() {
+        for (text, pattern, replacement, expected) in [
+            ("abc", "b", "[$&]", "a[b]c"),
+            ("abc", "b", "$$", "a$c"),
+            ("abc", "b", "$", "a$c"),
+            ("abc", "b", "$x$0", "a$x$0c"),
+            ("abc", "(b)", "$1$2", "ab$2c"),
+            ("abc", "(b)", "$01$10", "abb0c"),
+            ("abc", "(x)?b", "<$1>", "a<>c"),
+            ("2026-08", r"(?<y>\d+)-(?<m>\d+)", "$<m>/$<y>$<n>", "08/2026"),
+            ("abc", "b", "$<y>", "a$<y>c"),
+            ("abc", "(?<y>b)", "$<y", "a$<yc"),
+            ("abc", "", "-", "-a-b-c-"),
+            ("あ😀", "", "-", "-あ-😀-"),
+            ("abc", "z", "-", "abc"),
+        ] {
+            let result = eval(replace, &[text, pattern, replacement]);
+            assert_eq!(result.as_deref(), Ok(expected), "{text} {pattern} {replacement}");
+        }
+        let groups = "(a)".repeat(12);
+        assert_eq!(
+            eval(replace, &["aaaaaaaaaaaa!", &groups, "$12$11"]).unwrap(),
+            "aa!"
+        );
+        for replacement in ["$`", "x$'"] {
+            assert!(matches!(
+                eval(replace, &["a", "a", replacement]),
+                Err(Refusal::Argument(_))
+            ));
+        }
+    }
+
+    #[test]
+    fn occurrences() {
+        let nth = |n: &str| eval(replace, &["aaa", "a", "b", "", n]);
+        assert_eq!(nth("0").unwrap(), "bbb");
+        assert_eq!(nth("2").unwrap(), "aba");
+        assert_eq!(nth("4").unwrap(), "aaa");
+        for n in ["-1", "1.5", "x", "Infinity"] {
+            assert!(matches!(nth(n), Err(Refusal::Argument(_))), "{n}");
+        }
+    }
+
+    #[test]
+    fn work_is_judged_from_the_pattern() {
+        let steps = |pattern: &str| Work::of(pattern).steps(9);
+        assert!((steps("abc") - 10.0).abs() < 1e-9);
+        assert!((steps(r"\d+-x?") - 1000.0).abs() < 1e-9);
+        assert!((steps(r"[*+?]\*a|b") - 20.0).abs() < 1e-9);
+        assert!((steps(r"(?:a+?)\1") - 1000.0).abs() < 1e-9);
+        assert!(steps("(a+)+").is_infinite());
+        assert!(steps("(?:a|a)*").is_infinite());
+    }
+
+    #[test]
+    fn doubtful_patterns_answer_from_the_worker() {
+        let mut context = context();
+        for (text, expected) in [("090-1234-5678", "1"), ("090-", "0"), ("1-2", "1")] {
+            let mut out = String::new();
+            like(&[text, r"^(\d+-)+\d+$"], &mut context, &mut out).unwrap();
+            assert_eq!(out, expected);
+        }
+        assert!(context.expressions.worker.is_some());
+    }
+
+    #[test]
+    fn a_catastrophic_pattern_ends_the_statement() {
+        let mut context = context();
+        context.expressions.time_limit = Duration::from_millis(1);
+        let text = format!("{}!", "a".repeat(24));
+        let mut out = String::new();
+        let result = like(&[&text, "^(a+)+$"], &mut context, &mut out);
+        assert_eq!(result, Err(Refusal::TooSlow));
+        // The next expression gets a new worker.
+        context.expressions.time_limit = TIME_LIMIT;
+        like(&["aaa", "^(a+)+$"], &mut context, &mut out).unwrap();
+        assert_eq!(out, "1");
+    }
+
+    #[test]
+    fn compiled_expressions_are_kept_and_bounded() {
+        let mut context = context();
+        let mut out = String::new();
+        for i in 0..MAX_COMPILED + 3 {
+            like(&["x", &format!("x{{{i}}}")], &mut context, &mut out).unwrap();
+            like(&["x", "y"], &mut context, &mut out).unwrap();
+        }
+        assert_eq!(context.expressions.compiled.len(), MAX_COMPILED);
+        assert_eq!(context.expressions.compiled.last().unwrap().pattern, "y");
+    }
+}

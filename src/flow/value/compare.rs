@@ -105,3 +105,88 @@ fn compare_integers(left: &str, right: &str) -> Ordering {
     let (a, b) = (left.trim_start_matches('0'), right.trim_start_matches('0'));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted<'a>(mode: &CompareMode, cells: &[&'a str]) -> Vec<&'a str> {
+        let mut cells = cells.to_vec();
+        cells.sort_by(|a, b| mode.compare(a, b));
+        cells
+    }
+
+    #[test]
+    fn text_mode_is_code_point_order() {
+        // V066..V069: UTF-8 bytes sort like code points, unlike UTF-16 units.
+        let cells = ["", "10", "20", "9", "A", "B", "a", "亜", "ｱ", "😀"];
+        assert_eq!(
+            sorted(
+                &CompareMode::Text,
+                &["😀", "ｱ", "亜", "a", "B", "A", "9", "20", "10", ""]
+            ),
+            cells
+        );
+        assert!(!equal(&CompareMode::Text, "1.10", "1.1"));
+    }
+
+    #[test]
+    fn number_mode_equates_spellings() {
+        assert!(equal(&CompareMode::Number, "1.10", "1.1"));
+        assert!(!equal(&CompareMode::Number, "", "0"));
+        assert!(equal(&CompareMode::Number, "x", "x"));
+        assert_eq!(
+            sorted(&CompareMode::Number, &["100", "", "-5", "9", "10"]),
+            ["", "-5", "9", "10", "100"]
+        );
+    }
+
+    #[test]
+    fn record_numbers_compare_by_their_trailing_integer() {
+        let cells = [
+            "",
+            "2",
+            "X-2",
+            "002",
+            "10",
+            "Y-10",
+            "99999999999999999999",
+            "X-100000000000000000000",
+            "A",
+            "B",
+        ];
+        let mut shuffled = cells;
+        shuffled.reverse();
+        let expected = [
+            "",
+            "002",
+            "2",
+            "X-2",
+            "10",
+            "Y-10",
+            "99999999999999999999",
+            "X-100000000000000000000",
+            "A",
+            "B",
+        ];
+        assert_eq!(sorted(&CompareMode::RecordNumber, &shuffled), expected);
+    }
+
+    #[test]
+    fn options_compare_by_definition() {
+        let order = OptionOrder::new(["低", "中", "高", "低"]);
+        let mode = CompareMode::Options(Arc::new(order));
+        // V064, with two names that are no options any more.
+        assert_eq!(
+            sorted(&mode, &["b", "高", "a", "", "低", "中"]),
+            ["", "低", "中", "高", "a", "b"]
+        );
+        assert_eq!(mode.compare("低", "低"), Ordering::Equal);
+        assert_eq!(mode.compare("a", "b"), Ordering::Less);
+        // Selections: element by element, the shorter first.
+        assert_eq!(
+            sorted(&mode, &["低\n高", "中", "低\n中", "低"]),
+            ["低", "低\n中", "低\n高", "中"]
+        );
+    }
+}

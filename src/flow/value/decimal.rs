@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use super::is_blank;
 
 /// Exponents are clamped to this magnitude, far outside any number a form can hold.
-const EXPONENT_LIMIT: i64 = 1_000_000_000_000_000_000;
+const EXPONENT_LIMIT: i64 = 100_000_000_000_000_000;
 
 /// Canonical forms are written without exponent while the first digit stands within these positions.
 const PLAIN_POSITIONS: std::ops::RangeInclusive<i64> = -64..=64;
@@ -245,7 +245,7 @@ fn scan_exponent(text: &[u8]) -> Option<i64> {
     }
     let magnitude = rest.iter().try_fold(0i64, |n, c| {
         c.is_ascii_digit()
-            .then(|| (n.saturating_mul(10) + i64::from(c - b'0')).min(EXPONENT_LIMIT))
+            .then(|| (n * 10 + i64::from(c - b'0')).min(EXPONENT_LIMIT))
     })?;
     Some(if negative { -magnitude } else { magnitude })
 }
@@ -308,5 +308,141 @@ pub fn plain_decimal(text: &str, max_chars: usize) -> Option<Cow<'_, str>> {
             Cow::Owned(out)
         }),
         _ => fits(text.chars().count() as u64).then_some(Cow::Borrowed(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Ordering::{Equal, Greater, Less};
+
+    #[test]
+    fn finite_numbers_compare_exactly() {
+        for (left, right, order) in [
+            ("1.10", "1.1", Equal),
+            ("-0", "0", Equal),
+            ("+5", "5", Equal),
+            ("1e21", "1000000000000000000000", Equal),
+            ("1E-3", ".001", Equal),
+            ("5.", "005.00", Equal),
+            ("12e0", "0.12e+2", Equal),
+            ("0e99", "-0.00", Equal),
+            (" 7\n", "7", Equal),
+            ("100", "1e2", Equal),
+            ("9007199254740993", "9007199254740992", Greater),
+            (
+                "0.1234567890123456789012345678901",
+                "0.1234567890123456789012345678902",
+                Less,
+            ),
+            ("-2", "-10", Greater),
+            ("-2", "1", Less),
+            ("0", "-1e-400", Greater),
+            ("1e400", "1e401", Less),
+            ("-1e400", "-1e401", Greater),
+            ("99", "1e2", Less),
+            ("1e2", "99.999", Greater),
+            ("1.5", "1.49999", Greater),
+            ("1e999999999999999999999", "1e5", Greater),
+            ("1e-999999999999999999999", "0", Greater),
+        ] {
+            assert_eq!(compare_numbers(left, right), order, "{left} {right}");
+            assert_eq!(compare_numbers(right, left), order.reverse(), "{right} {left}");
+        }
+    }
+
+    #[test]
+    fn bands_follow_each_other() {
+        let ascending = [
+            "",
+            "-Infinity",
+            "-1e300",
+            "-5",
+            "0",
+            "1e300",
+            "Infinity",
+            "NaN",
+            " ",
+            "--1",
+            "0x10",
+            "1 2",
+            "1,000",
+            "abc",
+            "１",
+        ];
+        for (i, left) in ascending.iter().enumerate() {
+            for (j, right) in ascending.iter().enumerate() {
+                assert_eq!(compare_numbers(left, right), i.cmp(&j), "{left:?} {right:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_a_number() {
+        for text in ["0", "-1", "+1", "1.", ".5", "1e3", "1E+3", " 1 ", "00"] {
+            assert!(is_number(text), "{text:?}");
+        }
+        for text in [
+            "", " ", ".", "-", "e3", "1e", "1e+", "1.2.3", "1_000", "0x1", "NaN", "Infinity", "inf", "１",
+            "1 2", "1-",
+        ] {
+            assert!(!is_number(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn one_spelling_per_number() {
+        for (text, canonical) in [
+            ("0", "0"),
+            ("-0.00", "0"),
+            ("007", "7"),
+            ("1.10", "1.1"),
+            ("+1.5e1", "15"),
+            ("1e3", "1000"),
+            ("-12e-4", "-0.0012"),
+            ("1e64", &format!("1{}", "0".repeat(64))),
+            ("1e65", "1e65"),
+            ("12345e70", "1.2345e74"),
+            ("-1e-65", "-1e-65"),
+            ("100e-70", "1e-68"),
+            ("C001", "C001"),
+            ("", ""),
+            (" ", " "),
+            ("+Infinity", "Infinity"),
+        ] {
+            assert_eq!(canonical_number(text), canonical, "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_forms_have_a_limit() {
+        for (text, plain) in [
+            ("1e3", "1000"),
+            ("1.5E-3", "0.0015"),
+            ("-1.50e1", "-15"),
+            ("0e50", "0"),
+            ("1.10", "1.10"),
+            ("007", "007"),
+            ("excel", "excel"),
+            ("", ""),
+        ] {
+            assert_eq!(plain_decimal(text, 1024).as_deref(), Some(plain), "{text}");
+        }
+        for (text, length) in [
+            ("1e5", 6),
+            ("-1e5", 7),
+            ("1e-5", 7),
+            ("-1.5e-5", 9),
+            ("1.25e1", 4),
+        ] {
+            assert_eq!(
+                plain_decimal(text, length).map(|p| p.len()),
+                Some(length),
+                "{text}"
+            );
+            assert_eq!(plain_decimal(text, length - 1), None, "{text}");
+        }
+        assert_eq!(plain_decimal("1e999999999999999999", 1024), None);
+        assert_eq!(plain_decimal("1e-999999999999999999", 1024), None);
     }
 }

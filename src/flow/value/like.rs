@@ -75,3 +75,44 @@ fn matches(text: &str, pattern: &str) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (text, pattern, expected) in [
+            ("r1", "r_", true),
+            ("r4", "%4", true),
+            ("r2", "r1", false),
+            ("株式会社", "会社", true),
+            ("株式会社", "会社%", false),
+            ("株式会社", "%会社", true),
+            ("株式会社", "株%社", true),
+            ("𠮟る", "_る", true),
+            ("𠮟る", "__る", false),
+            ("abc", "ABC", false),
+            ("abc", "", true),
+            ("", "", true),
+            ("", "%", true),
+            ("", "_", false),
+            ("", "a", false),
+            ("a%b", "a\\%b", false),
+            ("aXbXc", "a%X%c", true),
+            ("mississippi", "m%iss%pi", true),
+            ("mississippi", "m%iss%xi", false),
+            ("100%", "100%", true),
+            ("a.b", "a.b%", true),
+            ("aXb", "a.b%", false),
+            ("a\nb", "a%", false),
+            ("a\nb", "a_b", false),
+            ("a\nb", "a\n%", true),
+            ("a\nb", "%\n%", true),
+            ("a\rb", "a%b", false),
+            ("a\nb", "b", true),
+        ] {
+            assert_eq!(like(text, pattern), expected, "{text:?} LIKE {pattern:?}");
+        }
+    }
+}

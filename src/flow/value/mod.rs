@@ -11,6 +11,9 @@ mod like;
 mod number;
 pub mod selection;
 
+#[cfg(test)]
+mod properties;
+
 pub use arithmetic::Arithmetic;
 pub use compare::{CompareMode, OptionOrder, compare, equal};
 pub use decimal::{canonical_number, compare_numbers, is_number, plain_decimal};

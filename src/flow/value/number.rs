@@ -96,6 +96,9 @@ pub fn write_number(number: f64, out: &mut String) {
 fn write_shortest(number: f64, out: &mut String) {
     let mut buffer = ShortText::default();
     let _ = write!(buffer, "{:e}", number.abs());
+    if is_odd_tie(number.abs(), buffer.as_str()) {
+        buffer.make_last_digit_even();
+    }
     let text = buffer.as_str();
     // The standard library writes `d[.ddd]e[-]x` with the shortest digits that round-trip.
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
@@ -135,6 +138,34 @@ fn write_shortest(number: f64, out: &mut String) {
     }
 }
 
+/// Fewer digits name one double only, so that no second candidate exists.
+const AMBIGUOUS_DIGITS: usize = 16;
+
+/// True when the number lies half-way between `shortest` and the text whose last digit is one less, and the last digit
+/// is odd: the standard library takes the upper of two equally near texts, ECMAScript the even one.
+///
+/// A half-way number has at most 18 digits, at most 24 of them decimals, so it is a multiple of 2^-25.
+fn is_odd_tie(number: f64, shortest: &str) -> bool {
+    let mantissa = shortest.split('e').next().unwrap_or("");
+    let digits = mantissa.len() - usize::from(mantissa.contains('.'));
+    let odd = mantissa.ends_with(['1', '3', '5', '7', '9']);
+    if digits < AMBIGUOUS_DIGITS || !odd || (number * f64::from(1 << 25)).fract() != 0.0 {
+        return false;
+    }
+    let mut lower = ShortText::default();
+    let _ = lower.write_str(shortest);
+    lower.make_last_digit_even();
+    let lower_mantissa = lower.as_str().split('e').next().unwrap_or("");
+    // 45 decimals write such a number exactly.
+    let exact = format!("{number:.45e}");
+    let rest = exact
+        .split('e')
+        .next()
+        .and_then(|exact| exact.strip_prefix(lower_mantissa));
+    let half_way = rest.is_some_and(|rest| rest.starts_with('5') && rest[1..].bytes().all(|c| c == b'0'));
+    half_way && lower.as_str().parse() == Ok(number)
+}
+
 /// Room for the longest scientific form of a double (17 digits, point, sign and exponent) without a heap.
 #[derive(Default)]
 struct ShortText {
@@ -145,6 +176,14 @@ struct ShortText {
 impl ShortText {
     fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..self.len]).unwrap_or("0e0")
+    }
+
+    /// Takes one from the last digit of the mantissa, which must be odd.
+    fn make_last_digit_even(&mut self) {
+        let end = self.bytes.iter().position(|c| *c == b'e').unwrap_or(self.len);
+        if let Some(last) = end.checked_sub(1).and_then(|at| self.bytes.get_mut(at)) {
+            *last -= 1;
+        }
     }
 }
 
@@ -157,5 +196,88 @@ impl std::fmt::Write for ShortText {
             .copy_from_slice(text.as_bytes());
         self.len = end;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_the_nearest_double() {
+        for (text, number) in [
+            ("", 0.0),
+            ("0.1", 0.1),
+            ("-12.50", -12.5),
+            ("007", 7.0),
+            (".5", 0.5),
+            ("5.", 5.0),
+            ("+5", 5.0),
+            ("1e3", 1e3),
+            ("123456789012345", 123_456_789_012_345.0),
+            ("0.00000000000001", 1e-14),
+            ("9007199254740993", 9_007_199_254_740_992.0),
+            ("1e400", f64::INFINITY),
+            ("1e-400", 0.0),
+            ("-Infinity", f64::NEG_INFINITY),
+            (" 12 ", 12.0),
+        ] {
+            assert_eq!(parse_number(text).to_bits(), number.to_bits(), "{text:?}");
+        }
+        for text in [
+            " ", "abc", "1a", "inf", "nan", "infinity", "NaN", "0x10", "1_0", ".", "-", "1e", "1.2.3", "--1",
+            "１",
+        ] {
+            assert!(parse_number(text).is_nan(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_print_as_ecmascript_does() {
+        for (number, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (3_300.000_000_000_000_5, "3300.0000000000005"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (1e21, "1e+21"),
+            (-1e21, "-1e+21"),
+            (1e20, "100000000000000000000"),
+            (123_456_789_012_345_680_000.0, "123456789012345680000"),
+            (1.5e300, "1.5e+300"),
+            (1e-6, "0.000001"),
+            (1.25e-6, "0.00000125"),
+            (1e-7, "1e-7"),
+            (-1.5e-7, "-1.5e-7"),
+            (5e-324, "5e-324"),
+            (f64::MAX, "1.7976931348623157e+308"),
+            (9_007_199_254_740_992.0, "9007199254740992"),
+            (9_007_199_254_740_991.0, "9007199254740991"),
+            // Half-way between two shortest texts: the even one.
+            (1_314_207_313_728_615.25, "1314207313728615.2"),
+            (1_314_207_313_728_615.75, "1314207313728615.8"),
+            (-1_474_952_696_112_428.25, "-1474952696112428.2"),
+            (-42.0, "-42"),
+            (6721.6, "6721.6"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            assert_eq!(print_number(number), text);
+        }
+    }
+
+    #[test]
+    fn powers_of_ten_are_correctly_rounded() {
+        for (exponent, power) in [
+            (0.0, 1.0),
+            (22.0, 1e22),
+            (23.0, 1e23),
+            (308.0, 1e308),
+            (309.0, f64::INFINITY),
+        ] {
+            assert_eq!(power_of_ten(exponent).to_bits(), f64::to_bits(power));
+        }
+        assert!(power_of_ten(f64::NAN).is_nan());
+        assert!(power_of_ten(f64::INFINITY).is_infinite());
     }
 }

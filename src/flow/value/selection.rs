@@ -31,3 +31,37 @@ pub fn is_in<S: AsRef<str>>(cell: &str, listed: &[S]) -> bool {
         elements(cell).any(is_listed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_and_elements() {
+        assert_eq!(join([]), "");
+        assert_eq!(join(["A", "B,C"]), "A\nB,C");
+        assert_eq!(elements("A\nB,C").collect::<Vec<_>>(), ["A", "B,C"]);
+        assert_eq!(elements("").count(), 0);
+    }
+
+    #[test]
+    fn in_means_overlap() {
+        // V048..V054 on the cells of APP30.
+        let cells = [
+            ("r1", ""),
+            ("r2", "A"),
+            ("r3", "C"),
+            ("r4", "A\nC"),
+            ("r5", "A\nB\nC"),
+        ];
+        let found = |listed: &[&str]| -> Vec<&str> {
+            let rows = cells.iter().filter(|(_, cell)| is_in(cell, listed));
+            rows.map(|(name, _)| *name).collect()
+        };
+        assert_eq!(found(&["A", "B"]), ["r2", "r4", "r5"]);
+        assert_eq!(found(&[""]), ["r1"]);
+        assert_eq!(found(&["", "C"]), ["r1", "r3", "r4", "r5"]);
+        assert_eq!(found(&["A\nC"]), [""; 0]);
+        assert_eq!(found(&[]), [""; 0]);
+    }
+}
