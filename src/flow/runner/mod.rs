@@ -1,1 +1,36 @@
 //! The program around the engine: command line, configuration, locks, log app, results.
+//!
+//! * [`command`] - arguments against one table; [`config`] - `ksql.config.json`; [`connection`] - profile + client.
+//! * [`verdict`] - result codes, statuses and exit codes, in one place.
+//! * [`local_lock`], [`job_lock`], [`unlock`], [`lock_recovery`] - who may run, and how a lock is given back.
+//! * [`log_fields`], [`log_app`], [`log_app_setup`], [`pending`], [`journal`], [`state`] - what is recorded, and where.
+//! * [`console`], [`mask`], [`notify`], [`result`] - what is shown, to whom, without secrets.
+//! * [`as_of`], [`host`] - time and machine.
+
+pub mod as_of;
+pub mod cancellation;
+pub mod command;
+pub mod config;
+pub mod connection;
+pub mod console;
+pub mod describe;
+pub mod graph;
+pub mod host;
+pub mod job_lock;
+pub mod job_record;
+pub mod journal;
+pub mod local_lock;
+pub mod lock_recovery;
+pub mod log_app;
+pub mod log_app_setup;
+pub mod log_fields;
+pub mod mask;
+pub mod notify;
+pub mod pending;
+pub mod recorder;
+pub mod remote;
+pub mod result;
+pub mod resume;
+pub mod state;
+pub mod unlock;
+pub mod verdict;

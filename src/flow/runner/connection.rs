@@ -1,0 +1,117 @@
+//! What every command that talks to kintone starts with: the profile, its masking, one REST client.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::command::Flags;
+use super::config::{self, Profile, Secrets, milliseconds};
+use super::console::Console;
+use super::log_app::LogApp;
+use super::mask::Masker;
+use super::verdict::Failure;
+use crate::kintone::{self, Client, Proxy, Retry, Statuses, Timeouts};
+
+/// How this program names itself to servers.
+pub const USER_AGENT: &str = concat!("ksql-flow/", env!("CARGO_PKG_VERSION"));
+/// Time to connect, at most; part of `httpTimeoutMs`.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// A profile in use.
+pub struct Connection {
+    /// The profile.
+    pub profile: Profile,
+    /// Hides what the profile wants hidden.
+    pub masker: Arc<Masker>,
+    /// Prints, masked.
+    pub console: Console,
+}
+
+/// How a command uses kintone.
+#[derive(Clone, Default)]
+pub struct Use {
+    /// `--max-api-calls`, in place of the configured limit.
+    pub max_api_calls: Option<u64>,
+    /// Refuse writes before sending them (RNR-34).
+    pub read_only: bool,
+    /// Ends waits between attempts.
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+impl Connection {
+    /// Reads the configuration that the flags name.
+    ///
+    /// # Errors
+    /// As [`config::load`].
+    pub fn open(flags: &Flags, secrets: Secrets, result_on_stdout: bool) -> Result<Self, Failure> {
+        let file = flags.value("--config").unwrap_or(config::DEFAULT_FILE);
+        let environment = |name: &str| std::env::var(name).ok();
+        let profile = config::load(Path::new(file), flags.value("--profile"), secrets, &environment)?;
+        let masker = Arc::new(Masker::of(&profile));
+        let console = Console::new(Arc::clone(&masker), result_on_stdout);
+        Ok(Self {
+            profile,
+            masker,
+            console,
+        })
+    }
+
+    /// A client with the profile's retries, limits and proxies. It counts every attempt of this process (RNR-33).
+    ///
+    /// # Errors
+    /// A proxy setting that is not usable.
+    pub fn client(&self, use_: &Use) -> Result<Client, Failure> {
+        let profile = &self.profile;
+        let refused = |error: kintone::ConfigError| Failure::invalid(error.to_string());
+        let environment = |name: &str| std::env::var(name).ok();
+        let mut config = kintone::Config::new(profile.base_url.clone());
+        config.proxy = Proxy::from_env(&profile.base_url, environment).map_err(refused)?;
+        config.guest_space = profile.guest_space;
+        config.basic_auth.clone_from(&profile.basic_auth);
+        config.user_agent = USER_AGENT.into();
+        let limit = profile.http_timeout();
+        config.timeouts = Timeouts {
+            connect: CONNECT.min(limit),
+            request: limit,
+            transfer: limit,
+        };
+        config.retry = Retry {
+            attempts: profile.retry.max_attempts.as_f64().map_or(1, |n| n as u32).max(1),
+            first: milliseconds(&profile.retry.initial_delay_ms),
+            cap: milliseconds(&profile.retry.max_delay_ms),
+            respect_retry_after: profile.retry.respect_retry_after,
+            statuses: Statuses::Runner,
+            writes: true,
+        };
+        config.max_requests = use_.max_api_calls.or(profile.limits.max_api_calls);
+        config.read_only = use_.read_only;
+        config.stop.clone_from(&use_.stop);
+        Client::new(config).map_err(refused)
+    }
+
+    /// The log app, with its field list read. `None` when the profile names none.
+    ///
+    /// # Errors
+    /// The log app has no token.
+    pub fn log_app(&self, client: &Client) -> Result<Option<(LogApp, Option<kintone::Error>)>, Failure> {
+        let Some(entry) = self.profile.log_app_entry() else {
+            return Ok(None);
+        };
+        let app = self.profile.address(entry.id)?;
+        Ok(Some(LogApp::open(client.clone(), app)))
+    }
+
+    /// The log app, for commands that cannot work without one.
+    ///
+    /// # Errors
+    /// The profile names no log app, or it has no token.
+    pub fn required_log_app(&self, client: &Client) -> Result<(LogApp, Option<kintone::Error>), Failure> {
+        self.log_app(client)?.ok_or_else(|| {
+            Failure::invalid(format!(
+                "the profile {} has no logApp: name one of its apps",
+                self.profile.name
+            ))
+        })
+    }
+}

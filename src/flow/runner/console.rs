@@ -1,0 +1,109 @@
+//! The only place that prints: progress, warnings, errors, machine output (RNR-08). Secrets are masked here.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::mask::Masker;
+
+/// Where people read along.
+#[derive(Clone, Default)]
+pub struct Console {
+    masker: Arc<Masker>,
+    /// Standard output belongs to the result; progress goes to standard error.
+    result_on_stdout: bool,
+}
+
+impl Console {
+    /// A console that hides what the masker hides.
+    pub fn new(masker: Arc<Masker>, result_on_stdout: bool) -> Self {
+        Self {
+            masker,
+            result_on_stdout,
+        }
+    }
+
+    /// A progress line.
+    pub fn progress(&self, text: impl fmt::Display) {
+        let text = self.clean(&text.to_string());
+        if self.result_on_stdout {
+            emit(&mut std::io::stderr(), &text);
+        } else {
+            emit(&mut std::io::stdout(), &text);
+        }
+    }
+
+    /// Something that needs attention but does not stop the command.
+    pub fn warn(&self, text: impl fmt::Display) {
+        emit(
+            &mut std::io::stderr(),
+            &format!("ksql-flow: warning: {}", self.clean(&text.to_string())),
+        );
+    }
+
+    /// Why the command ends without doing what it was asked.
+    pub fn error(&self, text: impl fmt::Display) {
+        emit(
+            &mut std::io::stderr(),
+            &format!("ksql-flow: error: {}", self.clean(&text.to_string())),
+        );
+    }
+
+    /// One JSON object on one line of standard output.
+    pub fn machine(&self, value: Value) {
+        emit(&mut std::io::stdout(), &self.masker.json(value).to_string());
+    }
+
+    /// A finished document on standard output; it was masked where it was made.
+    pub fn raw(&self, text: &str) {
+        emit(&mut std::io::stdout(), text.trim_end_matches('\n'));
+    }
+
+    fn clean(&self, text: &str) -> String {
+        printable(&self.masker.text(text))
+    }
+}
+
+/// Help text, as it is.
+pub fn help(text: &str, on_stderr: bool) {
+    let text = text.trim_end();
+    if on_stderr {
+        emit(&mut std::io::stderr(), text);
+    } else {
+        emit(&mut std::io::stdout(), text);
+    }
+}
+
+/// A closed pipe is no reason to stop a job half-way: output errors are dropped.
+fn emit(stream: &mut dyn std::io::Write, text: &str) {
+    let _ = writeln!(stream, "{text}").and_then(|()| stream.flush());
+}
+
+/// Control characters of foreign text (file names, messages, data) cannot move the cursor or forge lines.
+fn printable(text: &str) -> String {
+    let bidi = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(|c: char| (c.is_control() && c != '\n') || bidi(c)) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if (c.is_control() && c != '\n') || bidi(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_spelled_out() {
+        assert_eq!(printable("受注\nok"), "受注\nok");
+        assert_eq!(printable("a\u{1b}[2Kb\r\u{202e}"), "a\\u{1b}[2Kb\\u{d}\\u{202e}");
+    }
+}

@@ -1,0 +1,277 @@
+//! What this program asks of the machine it runs on: clock, ids, names, process table, files.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::verdict::Failure;
+
+/// Environment variable that replaces the host name in the log app (RNR-25).
+const HOST_LABEL: &str = "KSQL_HOST_LABEL";
+/// Longest host label, in characters.
+const MAX_LABEL_CHARS: usize = 64;
+/// Most folders that are searched upwards for a git repository.
+const MAX_GIT_PARENTS: usize = 64;
+
+/// The time now.
+pub fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// A random UUID (version 4).
+///
+/// # Errors
+/// The operating system gives no random bytes.
+pub fn uuid() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 16];
+    getrandom::getrandom(&mut bytes).map_err(|error| {
+        Failure::new(
+            super::verdict::ResultCode::InternalError,
+            format!("no random bytes: {error}"),
+        )
+    })?;
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let hex = format!("{:032x}", u128::from_be_bytes(bytes));
+    Ok(format!(
+        "{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    ))
+}
+
+/// The host's name.
+pub fn name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}
+
+/// The host as recorded in the log app: `KSQL_HOST_LABEL`, else the host name (RNR-25).
+///
+/// # Errors
+/// A label outside 1 to 64 of `[A-Za-z0-9._:-]`.
+pub fn label() -> Result<String, Failure> {
+    match std::env::var(HOST_LABEL) {
+        Err(std::env::VarError::NotPresent) => Ok(name()),
+        Ok(label) if is_label(&label) => Ok(label),
+        _ => Err(Failure::invalid(format!(
+            "{HOST_LABEL} must be 1 to {MAX_LABEL_CHARS} of A-Z a-z 0-9 . _ : -"
+        ))),
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    (1..=MAX_LABEL_CHARS).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._:-".contains(&b))
+}
+
+/// The operating system user, as far as the environment tells.
+pub fn user() -> String {
+    ["USER", "LOGNAME", "USERNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
+}
+
+/// Whether a process of this host exists; one that belongs to somebody else exists too.
+pub fn process_alive(pid: u32) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
+        return false;
+    };
+    !matches!(
+        rustix::process::test_kill_process(pid),
+        Err(rustix::io::Errno::SRCH)
+    )
+}
+
+/// When a process started, in clock ticks since the boot of this machine; tells two users of one process id apart.
+/// `None` where the process table is not readable as files.
+pub fn process_start(pid: u32) -> Option<u64> {
+    const FIELDS_AFTER_NAME: usize = 19;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may contain anything, blanks and parentheses included.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(FIELDS_AFTER_NAME)?.parse().ok()
+}
+
+/// Commit that `HEAD` of the repository around `folder` names; empty when there is none.
+pub fn git_ref(folder: &Path) -> String {
+    let Ok(start) = folder.canonicalize() else {
+        return String::new();
+    };
+    start
+        .ancestors()
+        .take(MAX_GIT_PARENTS)
+        .find_map(|folder| git_head(&folder.join(".git")))
+        .unwrap_or_default()
+}
+
+fn git_head(dot_git: &Path) -> Option<String> {
+    let git_dir = if dot_git.is_file() {
+        // A worktree: the file names the real folder.
+        let text = small_text(dot_git)?;
+        dot_git.parent()?.join(text.strip_prefix("gitdir:")?.trim())
+    } else {
+        dot_git.to_path_buf()
+    };
+    let head = small_text(&git_dir.join("HEAD"))?;
+    let Some(reference) = head.trim().strip_prefix("ref:").map(str::trim) else {
+        return Some(head.trim().to_owned()).filter(|text| is_commit(text));
+    };
+    let common = match small_text(&git_dir.join("commondir")) {
+        Some(text) => git_dir.join(text.trim()),
+        None => git_dir.clone(),
+    };
+    [&git_dir, &common]
+        .into_iter()
+        .find_map(|folder| small_text(&folder.join(reference)))
+        .map(|text| text.trim().to_owned())
+        .or_else(|| {
+            let packed = small_text(&common.join("packed-refs"))?;
+            packed.lines().find_map(|line| {
+                let (commit, name) = line.split_once(' ')?;
+                (name == reference).then(|| commit.to_owned())
+            })
+        })
+        .filter(|text| is_commit(text))
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() >= 40 && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn small_text(path: &Path) -> Option<String> {
+    const MAX_BYTES: u64 = 1 << 20;
+    String::from_utf8(read_limited(path, MAX_BYTES).ok()?).ok()
+}
+
+/// Reads a whole file that must not be larger than `max` bytes.
+///
+/// # Errors
+/// As the operating system reports, or the size.
+pub fn read_limited(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("larger than {max} bytes"),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// What is already at the target of [`write_atomically`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse it.
+    Refuse,
+    /// Replace it in one step.
+    Replace,
+}
+
+/// Writes a file so that readers see all of it or nothing: temporary file beside it (mode 0600), flush, rename.
+///
+/// # Errors
+/// As the operating system reports; an existing target under [`Existing::Refuse`].
+pub fn write_atomically(target: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
+    let temporary = temporary_beside(target);
+    let result = write_private(&temporary, bytes).and_then(|()| {
+        if existing == Existing::Refuse && target.symlink_metadata().is_ok() {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "the file exists already",
+            ));
+        }
+        std::fs::rename(&temporary, target)
+    });
+    if result.is_err() {
+        // Best effort: the first error is the one to report.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    result
+}
+
+fn temporary_beside(target: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    target.with_file_name(name)
+}
+
+/// Creates a new file, mode 0600, and makes its content durable.
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = create_private(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Creates a file that must not exist yet, readable by its owner only.
+///
+/// # Errors
+/// As the operating system reports.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_are_version_4_and_differ() {
+        let (one, two) = (uuid().expect("random"), uuid().expect("random"));
+        assert_ne!(one, two);
+        assert_eq!((one.len(), &one[14..15]), (36, "4"));
+    }
+
+    #[test]
+    fn own_process_lives_and_impossible_ones_do_not() {
+        assert!(process_alive(std::process::id()));
+        assert!(!process_alive(u32::MAX));
+        assert!(!process_alive(0));
+    }
+
+    #[test]
+    fn labels_have_a_narrow_alphabet() {
+        assert!(is_label("batch-01.example:a_B"));
+        for bad in ["", "a b", "日本", &"x".repeat(65)] {
+            assert!(!is_label(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn files_are_written_whole_and_not_over_others() {
+        let folder = std::env::temp_dir().join(format!("ksql-flow-host-{}", uuid().expect("random")));
+        std::fs::create_dir(&folder).expect("folder");
+        let target = folder.join("result.json");
+        write_atomically(&target, b"one", Existing::Refuse).expect("written");
+        let error = write_atomically(&target, b"two", Existing::Refuse).expect_err("exists");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&target).expect("content"), b"one");
+        write_atomically(&target, b"three", Existing::Replace).expect("replaced");
+        assert_eq!(std::fs::read(&target).expect("content"), b"three");
+        assert_eq!(
+            std::fs::read_dir(&folder).expect("list").count(),
+            1,
+            "no temporary file stays"
+        );
+        assert!(read_limited(&target, 4).is_err());
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+}

@@ -1,0 +1,288 @@
+//! What a running job has done so far: counts, JSONL lines, `log_detail`, checkpoints in the log app (RNR-72, 73, 80, 91).
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::console::Console;
+use super::job_record;
+use super::journal::{Event, Journal};
+use super::log_app::LogApp;
+use super::mask::Masker;
+use super::result::Effects;
+use crate::kintone::Client;
+
+/// A checkpoint goes to the log app after this many write requests, or this long after the last one.
+const CHECKPOINT_CHUNKS: u64 = 25;
+const CHECKPOINT_INTERVAL: Duration = Duration::from_mins(1);
+
+/// An acknowledged write request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// App id.
+    pub app: u64,
+    /// `INSERT`, `UPDATE`, `UPSERT` or `DELETE`.
+    pub operation: &'static str,
+    /// Records in the request.
+    pub records: u64,
+    /// Key field and key of its last record, for UPSERT by one key.
+    pub last_key: Option<(String, String)>,
+}
+
+/// How a statement ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatementEnd {
+    /// It did what it says.
+    Done,
+    /// The assertion holds.
+    AssertPassed,
+    /// `ASSERT WARN` does not hold; the text says why.
+    AssertWarning(String),
+    /// The assertion does not hold; the text says why.
+    AssertViolation(String),
+    /// The job ends here as NO_DATA; the message of the script.
+    ExitTaken(String),
+    /// An error.
+    Failed(String),
+    /// Not run, because an earlier statement ended the job.
+    Skipped(&'static str),
+}
+
+impl StatementEnd {
+    const fn status(&self) -> &'static str {
+        match self {
+            Self::AssertViolation(_) | Self::Failed(_) => "error",
+            Self::Skipped(_) => "skipped",
+            _ => "success",
+        }
+    }
+
+    const fn kind(&self) -> Option<&'static str> {
+        match self {
+            Self::Done => Some("STATEMENT"),
+            Self::AssertPassed => Some("ASSERT_PASSED"),
+            Self::AssertWarning(_) => Some("ASSERT_WARNING"),
+            Self::AssertViolation(_) => Some("ASSERT_VIOLATION"),
+            Self::ExitTaken(_) => Some("EXIT_NO_DATA"),
+            Self::Failed(_) | Self::Skipped(_) => None,
+        }
+    }
+}
+
+/// Numbers of one statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatementCounts {
+    /// Rows of its result, or records written.
+    pub rows: Option<u64>,
+    /// Records fetched.
+    pub read: u64,
+    /// Records inserted, updated and deleted.
+    pub written: u64,
+    /// Records deleted.
+    pub deleted: u64,
+}
+
+/// A statement as it is named in logs.
+#[derive(Clone, Copy, Debug)]
+pub struct StatementName<'a> {
+    /// Number, from 1.
+    pub index: usize,
+    /// `SELECT`, `UPSERT` ...
+    pub verb: &'a str,
+    /// Its SQL.
+    pub sql: &'a str,
+}
+
+/// Where checkpoints go.
+pub struct CheckpointTarget<'a> {
+    /// The log app.
+    pub log: &'a LogApp,
+    /// The job's RUNNING record.
+    pub record_id: u64,
+}
+
+/// The memory of one running job.
+pub struct Recorder<'a> {
+    job: &'a str,
+    client: &'a Client,
+    journal: &'a Journal,
+    console: &'a Console,
+    masker: &'a Masker,
+    checkpoints: Option<CheckpointTarget<'a>>,
+    calls_before: u64,
+    read: u64,
+    reported: (u64, u64),
+    acknowledged: (u64, u64),
+    chunks: u64,
+    statement: (usize, u64),
+    last_key: Option<String>,
+    last_checkpoint: (u64, Instant),
+    detail: String,
+}
+
+impl<'a> Recorder<'a> {
+    /// A job that has done nothing yet; its requests are counted from `calls_before`.
+    pub fn new(
+        job: &'a str,
+        client: &'a Client,
+        journal: &'a Journal,
+        console: &'a Console,
+        masker: &'a Masker,
+        checkpoints: Option<CheckpointTarget<'a>>,
+        calls_before: u64,
+    ) -> Self {
+        Self {
+            job,
+            client,
+            journal,
+            console,
+            masker,
+            checkpoints,
+            calls_before,
+            read: 0,
+            reported: (0, 0),
+            acknowledged: (0, 0),
+            chunks: 0,
+            statement: (0, 0),
+            last_key: None,
+            last_checkpoint: (0, Instant::now()),
+            detail: String::new(),
+        }
+    }
+
+    /// Requests of this job so far.
+    pub fn api_calls(&self) -> u64 {
+        self.client.requests().total.saturating_sub(self.calls_before)
+    }
+
+    /// Lines about the statements so far.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Adds a line about the job as a whole.
+    pub fn note(&mut self, line: &str) {
+        self.detail.push_str(line);
+        self.detail.push('\n');
+    }
+
+    /// Counts so far; a failed statement counts with what was acknowledged (RNR-73).
+    pub fn effects(&self) -> Effects {
+        Effects {
+            read: self.read,
+            written: self.reported.0.max(self.acknowledged.0),
+            deleted: self.reported.1.max(self.acknowledged.1),
+            chunks: self.chunks,
+            last_written_key: self
+                .last_key
+                .clone()
+                .or_else(|| (self.chunks > 0).then(|| format!("chunk:{}", self.chunks))),
+        }
+    }
+
+    /// A write request was acknowledged.
+    pub fn chunk(&mut self, statement_index: usize, chunk: &Chunk) {
+        if self.statement.0 != statement_index {
+            self.statement = (statement_index, 0);
+        }
+        self.statement.1 += 1;
+        self.chunks += 1;
+        self.acknowledged.0 += chunk.records;
+        if chunk.operation == "DELETE" {
+            self.acknowledged.1 += chunk.records;
+        }
+        self.last_key = chunk
+            .last_key
+            .as_ref()
+            .map(|(field, value)| self.masker.key(field, value));
+        self.journal.write(
+            Event::WriteChunk,
+            json!({
+                "job": self.job,
+                "statementIndex": statement_index,
+                "app": chunk.app,
+                "operation": chunk.operation,
+                "records": chunk.records,
+                "chunk": self.chunks,
+                "statementChunk": self.statement.1,
+                "lastKeyValue": self.last_key,
+            }),
+        );
+        let (chunks, since) = self.last_checkpoint;
+        if self.chunks - chunks >= CHECKPOINT_CHUNKS || since.elapsed() >= CHECKPOINT_INTERVAL {
+            self.checkpoint();
+        }
+    }
+
+    /// A checkpoint that cannot be written is dropped: the next one, or the final record, says more.
+    fn checkpoint(&mut self) {
+        self.last_checkpoint = (self.chunks, Instant::now());
+        let Some(target) = &self.checkpoints else { return };
+        let record = job_record::progress(&self.effects(), self.api_calls());
+        if let Err(error) = target.log.update(target.record_id, None, &record) {
+            self.console.warn(format_args!("checkpoint not written: {error}"));
+            self.journal.write(
+                Event::CheckpointWriteFailed,
+                json!({"job": self.job, "chunk": self.chunks, "error": error.to_string()}),
+            );
+        }
+    }
+
+    /// A statement ended.
+    pub fn statement(&mut self, name: &StatementName<'_>, end: &StatementEnd, counts: &StatementCounts) {
+        self.read += counts.read;
+        self.reported.0 += counts.written;
+        self.reported.1 += counts.deleted;
+        let (error, reason) = match end {
+            StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
+                (json!(self.masker.error(text, true)), Value::Null)
+            }
+            StatementEnd::Skipped(reason) => (Value::Null, json!(reason)),
+            _ => (Value::Null, Value::Null),
+        };
+        self.journal.write(
+            Event::Statement,
+            json!({
+                "job": self.job,
+                "index": name.index,
+                "type": name.verb,
+                "status": end.status(),
+                "kind": end.kind(),
+                "rowCount": counts.rows,
+                "skippedReason": reason,
+                "readCount": counts.read,
+                "writtenCount": counts.written,
+                "apiCalls": self.api_calls(),
+                "error": error,
+            }),
+        );
+        let line = self.detail_line(name, end, counts);
+        self.note(&line);
+        if !matches!(end, StatementEnd::Skipped(_)) {
+            self.console.progress(format_args!("  {line}"));
+        }
+    }
+
+    /// `#<n> <TYPE><suffix> | <first line of the SQL>` (RNR-91).
+    fn detail_line(&self, name: &StatementName<'_>, end: &StatementEnd, counts: &StatementCounts) -> String {
+        let suffix = match end {
+            StatementEnd::Done => counts
+                .rows
+                .map_or_else(String::new, |rows| format!(" rows={rows}")),
+            StatementEnd::AssertPassed => " ASSERT_PASSED".to_owned(),
+            StatementEnd::AssertWarning(text) => format!(" ASSERT_WARNING {}", self.masker.error(text, true)),
+            StatementEnd::ExitTaken(text) => format!(" EXIT_NO_DATA {}", self.masker.text(text)),
+            StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
+                format!(" error: {}", self.masker.error(text, true))
+            }
+            StatementEnd::Skipped(reason) => format!(" skipped ({reason})"),
+        };
+        let sql = self.masker.sql(name.sql);
+        let first = sql
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default();
+        format!("#{} {}{suffix} | {first}", name.index, name.verb)
+    }
+}

@@ -1,0 +1,305 @@
+//! kintone for the SQL engine: the engine's [`Apps`] on the REST client.
+//!
+//! Reads are decoded straight into the engine's pages. PUT, upsert and DELETE are repeated by the client; a plain
+//! INSERT whose answer was lost is not, because it could add the records twice (RNR-120).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::cancellation::Cancellation;
+use super::config::{Authentication, Profile};
+use super::verdict::{Failure, ResultCode};
+use crate::flow::apps::{
+    AppId, AppSummary, Apps, AppsError, Form, NumberPrecision, Page, PageRequest, WriteChunk, WritePermit,
+    WriteRow, WriteTarget, WriteValue, Written, decode,
+};
+use crate::kintone::{self, App, Client, Fields, Outcome, Request, Target, Update, query};
+
+/// Apps per request of `apps.json`, and in all (LNG-19).
+const APPS_PER_PAGE: usize = 100;
+const MAX_APPS: usize = 1000;
+
+/// When a job must stop: looked at before every request (RNR-74, RNR-77).
+pub struct Boundary<'a> {
+    /// A signal.
+    pub cancellation: &'a Cancellation,
+    /// The time limit of the job, with the words that name it.
+    pub deadline: Option<(Instant, &'static str)>,
+}
+
+impl Boundary<'_> {
+    /// # Errors
+    /// The job must not send anything more.
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.cancellation.requested() {
+            return Err(Failure::new(ResultCode::Cancelled, "cancelled by a signal"));
+        }
+        match self.deadline {
+            Some((deadline, name)) if Instant::now() >= deadline => Err(Failure::new(
+                ResultCode::ExecutionTimeout,
+                format!("the time limit is over ({name}); what was written before stays written"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The kintone environment of a profile, as the engine sees it.
+pub struct Remote<'a> {
+    client: &'a Client,
+    profile: &'a Profile,
+    boundary: Boundary<'a>,
+    forms: &'a FormCache,
+}
+
+/// Forms read so far: the jobs of a batch share them.
+#[derive(Default)]
+pub struct FormCache(Mutex<BTreeMap<AppId, Form>>);
+
+impl FormCache {
+    /// A poisoned lock guards a plain map.
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<AppId, Form>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> Remote<'a> {
+    /// Reads nothing yet.
+    pub fn new(
+        client: &'a Client,
+        profile: &'a Profile,
+        boundary: Boundary<'a>,
+        forms: &'a FormCache,
+    ) -> Self {
+        Self {
+            client,
+            profile,
+            boundary,
+            forms,
+        }
+    }
+
+    /// When nothing more may be sent.
+    pub fn boundary(&self) -> &Boundary<'a> {
+        &self.boundary
+    }
+
+    /// The address of an app, when a request may be sent now.
+    fn app(&self, app: AppId) -> Result<App, AppsError> {
+        self.boundary
+            .check()
+            .and_then(|()| self.profile.address(app.0))
+            .map_err(AppsError::new)
+    }
+
+    /// Whether every one of these records is gone: what a DELETE with a lost answer has to be asked (KTB-138).
+    fn all_gone(&self, app: &App, ids: &[u64]) -> Result<bool, kintone::Error> {
+        let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+        let condition = format!("{} limit 1", query::one_of("$id", &ids));
+        Ok(self
+            .client
+            .records(app, &condition, &["$id"], false)?
+            .records
+            .is_empty())
+    }
+}
+
+impl Apps for Remote<'_> {
+    fn form(&self, app: AppId) -> Result<Form, AppsError> {
+        if let Some(form) = self.forms.locked().get(&app) {
+            return Ok(form.clone());
+        }
+        let body = self.client.form_fields(&self.app(app)?).map_err(AppsError::new)?;
+        let form = Form::from_value(app, body).map_err(broken)?;
+        self.forms.locked().insert(app, form.clone());
+        Ok(form)
+    }
+
+    fn states(&self, app: AppId) -> Result<Vec<String>, AppsError> {
+        let address = self.app(app)?;
+        let request = Request::get("app/status.json", &address, vec![("app", json!(app.0))]);
+        let body = self.client.send_json(&request).map_err(AppsError::new)?;
+        let Some(states) = body["states"].as_object() else {
+            return Ok(Vec::new());
+        };
+        let index = |state: &Value| match &state["index"] {
+            Value::String(text) => text.parse::<u64>().unwrap_or(u64::MAX),
+            other => other.as_u64().unwrap_or(u64::MAX),
+        };
+        let mut names: Vec<(u64, String)> = states
+            .iter()
+            .map(|(name, state)| (index(state), name.clone()))
+            .collect();
+        names.sort();
+        Ok(names.into_iter().map(|(_, name)| name).collect())
+    }
+
+    fn number_precision(&self, app: AppId) -> Result<NumberPrecision, AppsError> {
+        let settings = self
+            .client
+            .app_settings(&self.app(app)?)
+            .map_err(AppsError::new)?;
+        let number = |key: &str| match &settings["numberPrecision"][key] {
+            Value::String(text) => text.parse().ok(),
+            other => other.as_u64().and_then(|n| u32::try_from(n).ok()),
+        };
+        match (number("digits"), number("decimalPlaces")) {
+            (Some(digits), Some(decimal_places)) => Ok(NumberPrecision {
+                digits,
+                decimal_places,
+            }),
+            _ => Err(broken(format!("the settings of {app} tell no number precision"))),
+        }
+    }
+
+    fn page(&self, request: &PageRequest, into: &mut Page) -> Result<(), AppsError> {
+        let address = self.app(request.app)?;
+        let fields: Vec<&str> = request.fields.iter().map(String::as_str).collect();
+        // The client may decode several answers until one is whole, and hands over a closure that it can call again.
+        let page = Mutex::new(into);
+        self.client
+            .records_with(&address, &request.query, &fields, request.total_count, |body| {
+                let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
+                decode::page(body, &request.fields, &mut page).ok()
+            })
+            .map_err(AppsError::new)
+    }
+
+    fn write(&self, _permit: &WritePermit, chunk: &WriteChunk<'_>) -> Result<Written, AppsError> {
+        let address = self.app(chunk.app())?;
+        let client = self.client;
+        let written = match chunk {
+            WriteChunk::Insert { fields, rows, .. } => {
+                let records: Vec<Fields> = rows.iter().map(|row| record(fields, row)).collect();
+                let added = client.add_all(&address, &records).map_err(AppsError::new)?;
+                Written {
+                    inserted: added.len() as u64,
+                    ..Written::default()
+                }
+            }
+            WriteChunk::Update { fields, rows, .. } => {
+                let updates = updates(rows, fields, "");
+                let changed = client.update_all(&address, &updates).map_err(AppsError::new)?;
+                Written {
+                    updated: changed.len() as u64,
+                    ..Written::default()
+                }
+            }
+            WriteChunk::Upsert {
+                key, fields, rows, ..
+            } => {
+                let updates = updates(rows, fields, key);
+                let records = client.upsert_all(&address, &updates).map_err(AppsError::new)?;
+                let inserted = records.iter().filter(|record| record.inserted).count() as u64;
+                Written {
+                    inserted,
+                    updated: records.len() as u64 - inserted,
+                    deleted: 0,
+                }
+            }
+            WriteChunk::Delete { rows, .. } => {
+                let ids: Vec<u64> = rows
+                    .iter()
+                    .filter_map(|row| match row.target {
+                        WriteTarget::Id(id) => Some(id),
+                        WriteTarget::New | WriteTarget::Key(_) => None,
+                    })
+                    .collect();
+                if let Err(error) = client.delete(&address, &ids, None) {
+                    let decided = error.outcome() == Outcome::Unknown
+                        && self.all_gone(&address, &ids).map_err(AppsError::new)?;
+                    if !decided {
+                        return Err(AppsError::new(error));
+                    }
+                }
+                Written {
+                    deleted: ids.len() as u64,
+                    ..Written::default()
+                }
+            }
+        };
+        Ok(written)
+    }
+
+    fn list(&self) -> Result<Vec<AppSummary>, AppsError> {
+        let Authentication::Password { user, password } = &self.profile.auth else {
+            return Err(AppsError::new(Failure::invalid(
+                "SHOW APPS needs auth.type password: an API token sees its own app only",
+            )));
+        };
+        let address = App {
+            id: 0,
+            role: "app list".to_owned(),
+            auth: kintone::Auth::Password {
+                user: user.clone(),
+                password: password.clone(),
+            },
+        };
+        let mut apps = Vec::new();
+        while apps.len() < MAX_APPS {
+            let parameters = vec![("limit", json!(APPS_PER_PAGE)), ("offset", json!(apps.len()))];
+            let body = self
+                .client
+                .send_json(&Request::get("apps.json", &address, parameters))
+                .map_err(AppsError::new)?;
+            let page = body["apps"].as_array().map(Vec::as_slice).unwrap_or_default();
+            for entry in page {
+                let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+                let id = text("appId")
+                    .parse()
+                    .map_err(|_| broken("an app without appId".to_owned()))?;
+                apps.push(AppSummary {
+                    id: AppId(id),
+                    name: text("name"),
+                    description: text("description"),
+                });
+            }
+            if page.len() < APPS_PER_PAGE {
+                break;
+            }
+        }
+        apps.truncate(MAX_APPS);
+        Ok(apps)
+    }
+}
+
+/// A record body with the values of one row.
+fn record(fields: &[String], row: &WriteRow) -> Fields {
+    fields
+        .iter()
+        .zip(&row.values)
+        .fold(Fields::new(), |record, (code, value)| {
+            record.value(code, json_value(value))
+        })
+}
+
+fn updates(rows: &[WriteRow], fields: &[String], key: &str) -> Vec<Update> {
+    rows.iter()
+        .map(|row| Update {
+            target: match &row.target {
+                WriteTarget::Id(id) => Target::Id(*id),
+                WriteTarget::Key(value) => Target::key(key, value),
+                // The executor pairs kinds of chunks and targets; a record 0 does not exist and is refused by kintone.
+                WriteTarget::New => Target::Id(0),
+            },
+            revision: None,
+            fields: record(fields, row),
+        })
+        .collect()
+}
+
+fn json_value(value: &WriteValue) -> Value {
+    match value {
+        WriteValue::Text(text) => json!(text),
+        WriteValue::List(elements) => json!(elements),
+        WriteValue::Codes(codes) => codes.iter().map(|code| json!({"code": code})).collect(),
+    }
+}
+
+/// An answer of kintone that is JSON but not what was asked for.
+fn broken(error: impl std::fmt::Display) -> AppsError {
+    AppsError::new(Failure::new(ResultCode::ApiError, error.to_string()))
+}

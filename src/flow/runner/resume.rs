@@ -1,0 +1,182 @@
+//! Where `--resume` and `--resume-batch` begin: what the last batch did, from the log app or the state file (RNR-111, RNR-112).
+
+use std::collections::BTreeMap;
+
+use super::connection::Connection;
+use super::graph::{self, Node, Recorded};
+use super::log_app::LogApp;
+use super::state::State;
+use super::verdict::{Failure, JobStatus, ResultCode};
+use crate::kintone::{self, Record, query};
+
+/// Most JOB records that are read: one page.
+const MAX_JOBS: usize = 500;
+
+/// A batch to resume.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its session id.
+    pub batch_id: String,
+    /// Its fixed instant, as stored.
+    pub as_of: String,
+    /// What it recorded, by logical job name.
+    pub jobs: BTreeMap<String, Recorded>,
+}
+
+/// The newest batch of the profile: the log app's, else the state file's.
+///
+/// # Errors
+/// Neither knows a batch.
+pub fn newest(connection: &Connection, log: Option<&LogApp>, nodes: &[Node]) -> Result<Origin, Failure> {
+    let profile = &connection.profile.name;
+    match log.map(|log| newest_in_log(log, profile, nodes)) {
+        Some(Ok(Some(origin))) => return Ok(origin),
+        Some(Ok(None)) => {
+            return Err(Failure::invalid(format!(
+                "there is no batch of the profile {profile} to resume"
+            )));
+        }
+        Some(Err(error)) => {
+            connection
+                .console
+                .warn(format_args!("{error} - resuming from the local state file"));
+        }
+        None => {}
+    }
+    match State::load(profile) {
+        Ok(Some(state)) => Ok(from_state(state)),
+        Ok(None) => Err(Failure::invalid(format!(
+            "there is no batch of the profile {profile} to resume"
+        ))),
+        Err(warning) => {
+            connection.console.warn(warning);
+            Err(Failure::invalid(format!(
+                "there is no readable batch of the profile {profile} to resume"
+            )))
+        }
+    }
+}
+
+/// The batch with this id.
+///
+/// # Errors
+/// There is not exactly one, or it belongs to another profile; the log app does not answer.
+pub fn by_id(log: Option<&LogApp>, profile: &str, batch_id: &str, nodes: &[Node]) -> Result<Origin, Failure> {
+    let Some(log) = log else {
+        return Err(Failure::invalid("--resume-batch needs a log app"));
+    };
+    let condition = query::and(&[
+        query::one_of("record_type", &["BATCH"]),
+        query::equals("batch_id", batch_id),
+    ]);
+    let records = log.find(&format!("{condition} limit 2"), &BATCH_FIELDS)?;
+    match records.as_slice() {
+        [record] if record.text("profile") == profile => origin(log, record, nodes).map_err(Failure::from),
+        [record] => Err(Failure::invalid(format!(
+            "the batch {batch_id} belongs to the profile {:?}, not {profile}",
+            record.text("profile")
+        ))),
+        [] => Err(Failure::invalid(format!("there is no batch {batch_id}"))),
+        _ => Err(Failure::new(
+            ResultCode::ApiError,
+            format!("the log app has several batches {batch_id}"),
+        )),
+    }
+}
+
+const BATCH_FIELDS: [&str; 4] = ["$id", "batch_id", "profile", "as_of"];
+
+fn newest_in_log(log: &LogApp, profile: &str, nodes: &[Node]) -> Result<Option<Origin>, kintone::Error> {
+    let condition = query::and(&[
+        query::one_of("record_type", &["BATCH"]),
+        query::equals("profile", profile),
+    ]);
+    // Two batches can start within one minute, and kintone stores no seconds: the younger record decides.
+    let records = log.find(
+        &format!("{condition} order by started_at desc, $id desc limit 1"),
+        &BATCH_FIELDS,
+    )?;
+    records
+        .first()
+        .map(|record| origin(log, record, nodes))
+        .transpose()
+}
+
+fn origin(log: &LogApp, batch: &Record, nodes: &[Node]) -> Result<Origin, kintone::Error> {
+    let batch_id = batch.text("batch_id").to_owned();
+    let condition = query::and(&[
+        query::one_of("record_type", &["JOB"]),
+        query::equals("parent_batch_id", &batch_id),
+    ]);
+    let records = log.find(
+        &format!("{condition} limit {MAX_JOBS}"),
+        &["$id", "script_name", "status", "log_detail"],
+    )?;
+    let mut jobs = BTreeMap::new();
+    for record in &records {
+        let node = nodes
+            .iter()
+            .find(|node| node.file_name == record.text("script_name"));
+        // A record that this version cannot read counts as no record: the job runs again.
+        if let (Some(node), Some(status)) = (node, JobStatus::parse(record.text("status"))) {
+            let filtered = graph::is_filtered(record.text("log_detail"));
+            jobs.insert(node.name.clone(), Recorded { status, filtered });
+        }
+    }
+    Ok(Origin {
+        batch_id,
+        as_of: batch.text("as_of").to_owned(),
+        jobs,
+    })
+}
+
+fn from_state(state: State) -> Origin {
+    let filtered = graph::SkipReason::Filtered.to_string();
+    let jobs = state
+        .jobs
+        .into_iter()
+        .filter_map(|(name, job)| {
+            let status = JobStatus::parse(&job.status)?;
+            Some((
+                name,
+                Recorded {
+                    status,
+                    filtered: job.skip_reason.as_deref() == Some(&filtered),
+                },
+            ))
+        })
+        .collect();
+    Origin {
+        batch_id: state.batch_id,
+        as_of: state.as_of,
+        jobs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::runner::state::JobState;
+
+    #[test]
+    fn a_state_file_says_what_a_batch_did() {
+        let mut state = State::new("p", "b", "2026-08-01T00:00:00.000Z", "", "s");
+        let job = |status: &str, reason: Option<&str>| JobState {
+            status: status.to_owned(),
+            skip_reason: reason.map(str::to_owned),
+            ..JobState::default()
+        };
+        state.jobs.insert("a".to_owned(), job("SUCCESS", None));
+        state
+            .jobs
+            .insert("b".to_owned(), job("SKIPPED", Some("filtered")));
+        state
+            .jobs
+            .insert("c".to_owned(), job("SKIPPED", Some("dependency: x")));
+        state.jobs.insert("d".to_owned(), job("NONSENSE", None));
+        let origin = from_state(state);
+        assert_eq!(origin.batch_id, "b");
+        assert_eq!(origin.jobs.len(), 3, "an unknown status is no record");
+        assert!(origin.jobs["b"].filtered && !origin.jobs["c"].filtered);
+    }
+}
