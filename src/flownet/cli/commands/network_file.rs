@@ -84,6 +84,15 @@ pub fn failure(problems: &[Problem]) -> Failure {
     Failure::block("NETWORK_VALIDATION_FAILED", headline.trim_end(), lines)
 }
 
+/// The failure of commands that need a definition: the generic text that scripts know, and then the same list that
+/// validate prints (item 4).
+pub fn invalid(fallback: &'static str, problems: &[Problem]) -> Failure {
+    let failure = Failure::new(fallback, "network definition is invalid");
+    problems
+        .iter()
+        .fold(failure, |failure, problem| failure.detail(problem.to_string()))
+}
+
 /// Prints remarks that stop nothing.
 pub fn warn(warnings: &[Problem], output: &mut Output<'_>) {
     for warning in warnings {

@@ -8,6 +8,7 @@ use super::super::report::Failure;
 use super::super::settings::{ArchiveSettings, Environment, OperateSettings, PollSettings};
 use super::super::table::Command;
 use super::super::walk::Words;
+use super::network_file::{self, NetworkFile, Purpose};
 use super::{settings_failure, surroundings};
 
 /// Largest reason or result file, in bytes: more than any kintone field holds.
@@ -28,6 +29,10 @@ pub fn run(command: &'static Command, words: &Words, env: &Environment<'_>) -> R
         }
         "archive-run" => {
             read_text(command, words, "--reason-file")?;
+            NetworkFile::read(words.operand(), Purpose::ExistingRun)
+                .loaded
+                .into_valid()
+                .map_err(|problems| network_file::invalid(command.fallback, &problems))?;
             ArchiveSettings::read(env, words.value("--profile"), &surroundings()).map_err(&wrong)?;
         }
         name => {

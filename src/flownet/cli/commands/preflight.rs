@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::report::Failure;
 use super::super::settings::{Environment, IoSettings, RunSettings};
-use super::network_file::{NetworkFile, Purpose};
+use super::network_file::{self, NetworkFile, Purpose};
 use super::run_network::{Arguments, FALLBACK};
 use super::settings_failure;
 use crate::flownet::child::{ChildError, StopSignal, machine};
@@ -58,7 +58,7 @@ pub fn check(
     let warnings = std::mem::take(&mut loaded.warnings);
     let network = loaded
         .into_valid()
-        .map_err(|problems| invalid_definition(&problems))?;
+        .map_err(|problems| network_file::invalid(FALLBACK, &problems))?;
     let key = arguments
         .resume_run
         .is_none()
@@ -78,14 +78,6 @@ pub fn check(
         business_key: key,
         io,
     })
-}
-
-/// The generic text that scripts know, and then the same list that validate prints (item 4).
-fn invalid_definition(problems: &[Problem]) -> Failure {
-    let failure = Failure::new(FALLBACK, "network definition is invalid");
-    problems
-        .iter()
-        .fold(failure, |failure, problem| failure.detail(problem.to_string()))
 }
 
 fn resolve_key(network: &Network, arguments: &Arguments) -> Result<String, Failure> {
