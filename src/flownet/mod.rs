@@ -4,6 +4,7 @@ pub mod bundle;
 pub mod canonical_json;
 pub mod child;
 pub mod cli;
+pub mod clock;
 pub mod definition;
 pub mod io;
 pub mod key;

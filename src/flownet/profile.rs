@@ -253,6 +253,15 @@ impl Description {
         sha256_hex(self.canonical_json().as_bytes())
     }
 
+    /// Id of the app that the runner logs to; `None` when it has none.
+    pub fn log_app_id(&self) -> Option<u64> {
+        self.value
+            .get("logApp")?
+            .get("appId")?
+            .as_f64()
+            .map(|id| id as u64)
+    }
+
     /// Refuses the description of another profile (RUN-06).
     pub fn check_profile(&self, expected: &str) -> Result<(), ProfileError> {
         if self.profile == expected {

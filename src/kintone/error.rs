@@ -169,6 +169,20 @@ impl Error {
         self.0.kind
     }
 
+    /// Refused or silent for the moment only: the same request may succeed later. Says nothing about what already
+    /// happened, see [`Error::outcome`].
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self.0.kind,
+            ErrorKind::DatabaseLock
+                | ErrorKind::TooMany
+                | ErrorKind::Unavailable
+                | ErrorKind::Unexpected
+                | ErrorKind::Transport
+                | ErrorKind::BodyInvalid
+        )
+    }
+
     /// The HTTP status, when there was an answer.
     pub fn status(&self) -> Option<u16> {
         self.0.status

@@ -61,6 +61,14 @@ impl Fields {
         self
     }
 
+    /// Adds all fields of `other`.
+    pub fn extend(self, other: Self) -> Self {
+        other
+            .0
+            .into_iter()
+            .fold(self, |all, (code, value)| all.value(&code, value))
+    }
+
     /// The value set for a code.
     pub fn get(&self, code: &str) -> Option<&Value> {
         self.0.iter().find(|(c, _)| c == code).map(|(_, value)| value)

@@ -33,6 +33,12 @@ pub fn one_of<S: AsRef<str>>(field: &str, values: &[S]) -> String {
     format!("{field} in ({})", list.join(", "))
 }
 
+/// `field not in ("a", "b")`.
+pub fn none_of<S: AsRef<str>>(field: &str, values: &[S]) -> String {
+    let list: Vec<String> = values.iter().map(|v| literal(v.as_ref())).collect();
+    format!("{field} not in ({})", list.join(", "))
+}
+
 /// `field = "value"` for text and number fields; drop-downs need [`one_of`] (KTB-60).
 pub fn equals(field: &str, value: &str) -> String {
     format!("{field} = {}", literal(value))

@@ -12,6 +12,9 @@ use crate::flownet::time::Timestamp;
 /// Largest integer that survives a JavaScript reader.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
+/// Longest id or code of a result, in bytes; all of them go into single-line fields.
+const MAX_TEXT_BYTES: usize = 1024;
+
 /// What was found where the runner should have put its result (RUN-21).
 #[derive(Clone, PartialEq, Debug)]
 pub enum ResultFile {
@@ -274,11 +277,15 @@ impl Shape<'_> {
     }
 
     fn text(&mut self, key: &str) -> String {
-        let text = self.value[key].as_str().unwrap_or("").to_owned();
+        let text = self.value[key].as_str().unwrap_or("");
         if text.is_empty() {
             self.faults.push(format!("{key} must be a non-empty string"));
+        } else if text.len() > MAX_TEXT_BYTES {
+            self.faults
+                .push(format!("{key} must have at most {MAX_TEXT_BYTES} bytes"));
+            return String::new();
         }
-        text
+        text.to_owned()
     }
 
     fn count(&mut self, key: &str) -> u64 {

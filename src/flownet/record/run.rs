@@ -1,0 +1,178 @@
+//! NETWORK_RUN: one per profile, network and business key, for ever (REC-11).
+
+use serde_json::Value;
+
+use super::read::{DecodeError, Reader};
+use super::status::{Lifecycle, RunStatus};
+use crate::flownet::time::Timestamp;
+use crate::kintone::{Fields, Record};
+
+/// Record type text.
+pub const RECORD_TYPE: &str = "NETWORK_RUN";
+
+/// A Run as stored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// kintone's revision.
+    pub revision: u64,
+    /// R1 key, which is also the record key.
+    pub record_key: String,
+    /// `netrun_<uuid>`.
+    pub run_id: String,
+    /// As in the definition.
+    pub network_id: String,
+    /// As given, not normalised (KEY-09).
+    pub business_key: String,
+    /// Limit of unfinished Runs when this one was made.
+    pub max_active_runs: u64,
+    /// Last written aggregate.
+    pub status: RunStatus,
+    /// Archived Runs are out of work.
+    pub lifecycle: Lifecycle,
+    /// Always true on Runs that we know.
+    pub resume_allowed: bool,
+    /// `--scheduled-for` as stored, or empty.
+    pub as_of: String,
+    /// Version of the definition format.
+    pub definition_schema_version: u64,
+    /// Hex SHA-256 of the YAML bytes.
+    pub definition_sha256: String,
+    /// Hex SHA-256 of the bundle zip.
+    pub bundle_sha256: String,
+    /// Upload key before the insert, download key after a read (REC-13).
+    pub bundle_file_key: String,
+    /// JSON text (REC-12).
+    pub profile_snapshot: String,
+    /// Hash of the whole profile description.
+    pub profile_sha256: String,
+    /// From the runner's capabilities.
+    pub ksql_flow_version: String,
+    /// From the runner's capabilities.
+    pub engine_version: String,
+    /// The one dialect of all jobs.
+    pub dialect: u64,
+    /// As stored.
+    pub created_at: String,
+    /// As stored, empty before the first node.
+    pub started_at: String,
+    /// As stored, empty while unfinished.
+    pub finished_at: String,
+    /// As stored.
+    pub updated_at: String,
+}
+
+impl Run {
+    /// The record to insert.
+    pub fn to_fields(&self) -> Fields {
+        Fields::new()
+            .text("record_key", &self.record_key)
+            .text("record_type", RECORD_TYPE)
+            .text("run_id", &self.run_id)
+            .text("network_id", &self.network_id)
+            .text("business_key", &self.business_key)
+            .number("max_active_runs", self.max_active_runs)
+            .text("status", self.status.as_str())
+            .text("lifecycle_status", self.lifecycle.as_str())
+            .text(
+                "resume_allowed",
+                if self.resume_allowed { "true" } else { "false" },
+            )
+            .text("as_of", &self.as_of)
+            .number("definition_schema_version", self.definition_schema_version)
+            .text("definition_sha256", &self.definition_sha256)
+            .text("source_bundle_sha256", &self.bundle_sha256)
+            .file("source_bundle_attachment", &self.bundle_file_key)
+            .text("resolved_profile_snapshot", &self.profile_snapshot)
+            .text("resolved_profile_sha256", &self.profile_sha256)
+            .text("ksql_flow_version", &self.ksql_flow_version)
+            .text("engine_version", &self.engine_version)
+            .number("dialect", self.dialect)
+            .text("created_at", &self.created_at)
+            .text("started_at", &self.started_at)
+            .text("finished_at", &self.finished_at)
+            .text("updated_at", &self.updated_at)
+    }
+
+    /// The fields of an aggregate write (WRT-02).
+    pub fn aggregate_fields(&self) -> Fields {
+        Fields::new()
+            .text("status", self.status.as_str())
+            .text("started_at", &self.started_at)
+            .text("finished_at", &self.finished_at)
+            .text("updated_at", &self.updated_at)
+    }
+
+    /// Reads a stored Run.
+    pub fn from_record(record: &Record) -> Result<Self, DecodeError> {
+        let r = Reader::new(record, RECORD_TYPE);
+        Ok(Self {
+            revision: record.revision(),
+            record_key: r.required("record_key")?,
+            run_id: r.required("run_id")?,
+            network_id: r.required("network_id")?,
+            business_key: r.required("business_key")?,
+            max_active_runs: r.count("max_active_runs")?,
+            status: r.option("status", RunStatus::parse)?,
+            lifecycle: r.option("lifecycle_status", Lifecycle::parse)?,
+            resume_allowed: r.flag("resume_allowed"),
+            as_of: r.text("as_of"),
+            definition_schema_version: r.count("definition_schema_version")?,
+            definition_sha256: r.required("definition_sha256")?,
+            bundle_sha256: r.required("source_bundle_sha256")?,
+            bundle_file_key: record
+                .file_keys("source_bundle_attachment")
+                .first()
+                .map(|key| (*key).to_owned())
+                .unwrap_or_default(),
+            profile_snapshot: r.required("resolved_profile_snapshot")?,
+            profile_sha256: r.required("resolved_profile_sha256")?,
+            ksql_flow_version: r.text("ksql_flow_version"),
+            engine_version: r.text("engine_version"),
+            dialect: r.count("dialect")?,
+            created_at: r.text("created_at"),
+            started_at: r.text("started_at"),
+            finished_at: r.text("finished_at"),
+            updated_at: r.text("updated_at"),
+        })
+    }
+
+    /// The profile named inside the stored snapshot; empty when the snapshot is damaged.
+    pub fn profile(&self) -> String {
+        serde_json::from_str::<Value>(&self.profile_snapshot)
+            .ok()
+            .and_then(|v| v.get("profile").and_then(Value::as_str).map(str::to_owned))
+            .unwrap_or_default()
+    }
+
+    /// The runner's time limit per node in seconds, from the stored snapshot (RUN-17).
+    pub fn batch_timeout_sec(&self) -> Option<f64> {
+        serde_json::from_str::<Value>(&self.profile_snapshot)
+            .ok()
+            .and_then(|v| v.get("limits")?.get("batch_timeout_sec")?.as_f64())
+    }
+
+    /// What the jobs are run "as of": the stored scheduled time, else the creation time (RUN-03).
+    pub fn job_as_of(&self) -> &str {
+        if self.as_of.is_empty() {
+            &self.created_at
+        } else {
+            &self.as_of
+        }
+    }
+
+    /// The same Run with another aggregate; `started_at` is set once, `finished_at` follows the status (REC-11).
+    pub fn with_aggregate(&self, status: RunStatus, now: Timestamp) -> Self {
+        let mut next = self.clone();
+        next.status = status;
+        if next.started_at.is_empty() && status != RunStatus::Created {
+            next.started_at = now.iso_ms();
+        }
+        next.finished_at = if status.is_terminal() {
+            now.iso_ms()
+        } else {
+            String::new()
+        };
+        next.updated_at = now.iso_ms();
+        next
+    }
+}

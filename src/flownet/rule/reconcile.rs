@@ -1,0 +1,386 @@
+//! Do the records of a Run agree with each other, and which disagreement can be repaired? (RCN-01..16, STA-15)
+//!
+//! `status` shows the findings; a resume carries the repairs out behind its fence and refuses the rest. Differences to
+//! the original, all by decision: a person's save moves kintone's revision only and is no finding (D-09); a resolution
+//! of an older attempt, or of an attempt whose node was reset since, is settled (BTR-15); an attempt that was inserted
+//! but never reached its node is repaired (BTR-13); PREPARE_FAILED makes a node WAITING, not CANCELLED (BTR-16).
+
+use std::collections::BTreeSet;
+
+use super::aggregate::aggregate;
+use super::classify::PREPARE_FAILED;
+use crate::flownet::record::status::{AttemptStatus, NodeStatus, Outcome, RunStatus};
+use crate::flownet::record::{Attempt, NodeState, Resolution, Run};
+
+/// A disagreement between records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inconsistency {
+    /// RCN code.
+    pub code: &'static str,
+    /// Node concerned; `None` for the Run itself.
+    pub node_id: Option<String>,
+    /// In words.
+    pub detail: String,
+    /// Attempts concerned.
+    pub attempt_ids: Vec<String>,
+}
+
+/// A change that the records themselves prove right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Repair {
+    /// The node takes the status of its finished active attempt (or just drops the stale active id).
+    ApplyAttempt {
+        /// Node.
+        node_id: String,
+        /// Finished attempt.
+        attempt_id: String,
+        /// Status to write.
+        to: NodeStatus,
+    },
+    /// The node takes what a person resolved.
+    ApplyResolution {
+        /// Node.
+        node_id: String,
+        /// Resolved attempt.
+        attempt_id: String,
+        /// The person's word.
+        outcome: Outcome,
+    },
+    /// An attempt was inserted and its node never heard of it: number it as not started.
+    NeverStarted {
+        /// Node.
+        node_id: String,
+        /// Attempt.
+        attempt_id: String,
+    },
+    /// The Run shows another status than its nodes make.
+    Aggregate(RunStatus),
+}
+
+/// What an examination found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Examination {
+    /// Shown by `status`, in the contract's order.
+    pub findings: Vec<Inconsistency>,
+    /// To be carried out by a resume, in order.
+    pub repairs: Vec<Repair>,
+    /// Findings that no command can repair.
+    pub unrepairable: Vec<Inconsistency>,
+    /// RUNNING attempts of earlier invocations; the JOB log decides them.
+    pub orphans: Vec<String>,
+}
+
+impl Examination {
+    fn stop(&mut self, finding: Inconsistency) {
+        self.findings.push(finding.clone());
+        self.unrepairable.push(finding);
+    }
+
+    fn repair(&mut self, finding: Inconsistency, repair: Repair) {
+        self.findings.push(finding);
+        self.repairs.push(repair);
+    }
+}
+
+/// The records of one Run. States and attempts come newest first, as kintone lists them (QRY-17).
+pub struct Records<'a> {
+    /// The Run.
+    pub run: &'a Run,
+    /// Its Node States.
+    pub states: &'a [NodeState],
+    /// Its Attempts.
+    pub attempts: &'a [Attempt],
+    /// Resolutions of its Attempts, oldest first.
+    pub resolutions: &'a [Resolution],
+    /// Invocation that looks; its own attempts are no orphans.
+    pub invocation_id: &'a str,
+}
+
+/// Examines the records of a Run.
+pub fn examine(records: &Records<'_>) -> Examination {
+    let mut found = Examination::default();
+    let mut unsafe_nodes: BTreeSet<&str> = BTreeSet::new();
+    for attempt in records.attempts {
+        let known = records.states.iter().any(|s| s.node_id == attempt.node_id);
+        if !known && unsafe_nodes.insert(&attempt.node_id) {
+            let ids = attempts_of(records, &attempt.node_id)
+                .map(|a| a.attempt_id.clone())
+                .collect();
+            found.stop(Inconsistency {
+                code: "ATTEMPT_NODE_STATE_MISSING",
+                node_id: Some(attempt.node_id.clone()),
+                detail: "Node Attempts exist without a corresponding Node State".to_owned(),
+                attempt_ids: ids,
+            });
+        }
+    }
+    for state in records.states {
+        if !examine_state(records, state, &mut found) {
+            unsafe_nodes.insert(&state.node_id);
+        }
+    }
+    for attempt in records.attempts {
+        examine_resolutions(records, attempt, &unsafe_nodes, &mut found);
+    }
+    let computed = aggregate(
+        records.states.iter().map(|s| s.status),
+        !records.run.started_at.is_empty(),
+    );
+    if computed != records.run.status {
+        found.repair(
+            Inconsistency {
+                code: "RUN_AGGREGATE_MISMATCH",
+                node_id: None,
+                detail: format!(
+                    "Run status {} differs from computed {computed}",
+                    records.run.status
+                ),
+                attempt_ids: Vec::new(),
+            },
+            Repair::Aggregate(computed),
+        );
+    }
+    found
+}
+
+fn attempts_of<'a>(records: &'a Records<'_>, node_id: &'a str) -> impl Iterator<Item = &'a Attempt> {
+    records.attempts.iter().filter(move |a| a.node_id == node_id)
+}
+
+fn finding(
+    code: &'static str,
+    state: &NodeState,
+    detail: impl Into<String>,
+    attempts: &[&Attempt],
+) -> Inconsistency {
+    Inconsistency {
+        code,
+        node_id: Some(state.node_id.clone()),
+        detail: detail.into(),
+        attempt_ids: attempts.iter().map(|a| a.attempt_id.clone()).collect(),
+    }
+}
+
+/// One Node State against its attempts; false when nothing else about this node can be trusted.
+fn examine_state(records: &Records<'_>, state: &NodeState, found: &mut Examination) -> bool {
+    let own: Vec<&Attempt> = attempts_of(records, &state.node_id).collect();
+    let mut trusted = true;
+    for attempt in &own {
+        match attempt.state_revision_before {
+            Some(before) if before > state.revision => {
+                let text = format!(
+                    "Attempt {} state_revision_before {before} is not older than State revision {}",
+                    attempt.attempt_id, state.revision
+                );
+                found.stop(finding("REVISION_SERIES_INVERTED", state, text, &[attempt]));
+                trusted = false;
+            }
+            None if attempt.attempt_no >= state.latest_attempt_no => {
+                let text = format!("Attempt {} has no state_revision_before", attempt.attempt_id);
+                found.stop(finding("REVISION_SERIES_UNDETERMINED", state, text, &[attempt]));
+                trusted = false;
+            }
+            _ => {}
+        }
+    }
+    if !trusted {
+        return false;
+    }
+    let ahead: Vec<&Attempt> = own
+        .iter()
+        .copied()
+        .filter(|a| a.attempt_no > state.latest_attempt_no)
+        .collect();
+    match ahead.as_slice() {
+        [] => {}
+        [one] if one.attempt_no == state.latest_attempt_no + 1 && never_reached(state, one) => {
+            let text = format!(
+                "Attempt {} was created from State revision {}, but no later State revision is visible",
+                one.attempt_id, state.revision
+            );
+            found.repair(
+                finding("REVISION_SERIES_UNDETERMINED", state, text, &[one]),
+                Repair::NeverStarted {
+                    node_id: state.node_id.clone(),
+                    attempt_id: one.attempt_id.clone(),
+                },
+            );
+            return false;
+        }
+        many => {
+            let text = format!(
+                "attempt number {} was taken, Attempts beyond it exist",
+                state.latest_attempt_no
+            );
+            found.stop(finding("STATE_ATTEMPT_STATUS_MISMATCH", state, text, many));
+            return false;
+        }
+    }
+    for stale in own
+        .iter()
+        .filter(|a| is_running(a) && a.attempt_id != state.active_attempt_id)
+    {
+        // Left by a rerun that did not look, or by a repair that was cut off; the JOB log decides it.
+        if stale.invocation_id != records.invocation_id {
+            found.orphans.push(stale.attempt_id.clone());
+        }
+    }
+    examine_active(records, state, &own, found)
+}
+
+fn is_running(attempt: &Attempt) -> bool {
+    attempt.status == AttemptStatus::Running
+}
+
+/// The shape left when the attempt was inserted and the write of its node did not follow (ATT-07 step 3).
+fn never_reached(state: &NodeState, attempt: &Attempt) -> bool {
+    let unused = is_running(attempt) && attempt.execution_started_at.is_empty();
+    let half_repaired = attempt.status == AttemptStatus::Cancelled && attempt.result_code == PREPARE_FAILED;
+    state.status == NodeStatus::Waiting && state.active_attempt_id.is_empty() && (unused || half_repaired)
+}
+
+fn examine_active(
+    records: &Records<'_>,
+    state: &NodeState,
+    own: &[&Attempt],
+    found: &mut Examination,
+) -> bool {
+    if state.active_attempt_id.is_empty() {
+        if state.status != NodeStatus::Running {
+            return true;
+        }
+        found.stop(finding(
+            "ACTIVE_ATTEMPT_ID_MISSING",
+            state,
+            "RUNNING Node State has no active_attempt_id",
+            &[],
+        ));
+        return false;
+    }
+    let active: Vec<&Attempt> = own
+        .iter()
+        .copied()
+        .filter(|a| a.attempt_id == state.active_attempt_id)
+        .collect();
+    let [attempt] = active.as_slice() else {
+        let text = format!("active attempt cardinality is {}", active.len());
+        found.stop(finding("ACTIVE_ATTEMPT_NOT_FOUND", state, text, &active));
+        return false;
+    };
+    match (state.status, attempt.status) {
+        (NodeStatus::Running, AttemptStatus::Running) => {
+            if attempt.invocation_id != records.invocation_id {
+                found.orphans.push(attempt.attempt_id.clone());
+            }
+        }
+        (node, ended) if ended.is_terminal() && (node == NodeStatus::Running || node == ended.as_node()) => {
+            let to = if node == NodeStatus::Running {
+                node_status_of(attempt)
+            } else {
+                node
+            };
+            found.repair(
+                finding(
+                    "TERMINAL_ATTEMPT_PENDING_APPLY",
+                    state,
+                    "terminal active Attempt has not been applied to Node State",
+                    &[attempt],
+                ),
+                Repair::ApplyAttempt {
+                    node_id: state.node_id.clone(),
+                    attempt_id: attempt.attempt_id.clone(),
+                    to,
+                },
+            );
+        }
+        (node, AttemptStatus::Running) if node.is_terminal() => {
+            found.stop(finding(
+                "STATE_TERMINAL_ATTEMPT_RUNNING",
+                state,
+                "Node State is terminal while its active Attempt is RUNNING",
+                &[attempt],
+            ));
+        }
+        (node, other) => {
+            let text = format!("State {node} and Attempt {other} do not match");
+            found.stop(finding("STATE_ATTEMPT_STATUS_MISMATCH", state, text, &[attempt]));
+        }
+    }
+    true
+}
+
+/// What a finished attempt makes of its node: never having started, it waits again (BTR-16).
+pub fn node_status_of(attempt: &Attempt) -> NodeStatus {
+    if attempt.status == AttemptStatus::Cancelled && attempt.result_code == PREPARE_FAILED {
+        NodeStatus::Waiting
+    } else {
+        attempt.status.as_node()
+    }
+}
+
+fn examine_resolutions(
+    records: &Records<'_>,
+    attempt: &Attempt,
+    unsafe_nodes: &BTreeSet<&str>,
+    found: &mut Examination,
+) {
+    let own: Vec<&Resolution> = records
+        .resolutions
+        .iter()
+        .filter(|r| r.attempt_id == attempt.attempt_id)
+        .collect();
+    let (Some(latest), Some(state)) = (
+        own.iter()
+            .max_by(|a, b| (&a.resolved_at, a.record_id).cmp(&(&b.resolved_at, b.record_id))),
+        records.states.iter().find(|s| s.node_id == attempt.node_id),
+    ) else {
+        return;
+    };
+    // Settled history: a later attempt exists, or the node was reset after the resolution.
+    let reset_since = state.status == NodeStatus::Waiting && attempt.attempt_no == state.latest_attempt_no;
+    if attempt.attempt_no < state.latest_attempt_no
+        || reset_since
+        || unsafe_nodes.contains(state.node_id.as_str())
+    {
+        return;
+    }
+    let about = |code, detail: String| finding(code, state, detail, &[attempt]);
+    let id = &attempt.attempt_id;
+    if own.iter().any(|r| r.outcome != latest.outcome) {
+        found.stop(about(
+            "CONFLICTING_ATTEMPT_RESOLUTIONS",
+            format!("Attempt {id} has conflicting Resolution outcomes"),
+        ));
+        return;
+    }
+    if !matches!(attempt.status, AttemptStatus::Unknown | AttemptStatus::Failed) {
+        found.stop(about(
+            "RESOLUTION_ATTEMPT_NOT_UNKNOWN",
+            format!("Resolution targets {} Attempt {id}", attempt.status),
+        ));
+        return;
+    }
+    if state.status == latest.outcome.as_node() {
+        return;
+    }
+    let failed_for_good =
+        state.status == NodeStatus::Failed && attempt.status == AttemptStatus::Failed && !state.idempotent;
+    if state.status == NodeStatus::Unknown || failed_for_good {
+        found.repair(
+            about(
+                "ATTEMPT_RESOLUTION_PENDING_APPLY",
+                format!("Resolution for Attempt {id} has not been applied to Node State"),
+            ),
+            Repair::ApplyResolution {
+                node_id: state.node_id.clone(),
+                attempt_id: id.clone(),
+                outcome: latest.outcome,
+            },
+        );
+    } else {
+        found.stop(about(
+            "RESOLUTION_STATE_NOT_UNKNOWN",
+            format!("Resolution cannot be applied to State {}", state.status),
+        ));
+    }
+}
