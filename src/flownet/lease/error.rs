@@ -1,0 +1,105 @@
+//! What can go wrong with a lock and with the writes behind its fence.
+
+use std::fmt;
+
+use crate::flownet::clock::NoRandomness;
+use crate::flownet::record::{DecodeError, Lock};
+use crate::kintone;
+
+/// Taking the lock failed; nothing was written.
+#[derive(Debug)]
+pub enum AcquireError {
+    /// Somebody holds it (LOCK_CONFLICT).
+    Conflict(Box<Lock>),
+    /// kintone did not say who holds it (LOCK_UNAVAILABLE).
+    Unavailable(kintone::Error),
+    /// The stored lock cannot be read.
+    Broken(DecodeError),
+    /// No token could be made.
+    Randomness(NoRandomness),
+    /// The owner file could not be written; without it no restart could prove this owner dead.
+    OwnerFile(String),
+}
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Conflict(lock) => {
+                let instance = match lock.owner_instance_id() {
+                    "" => "an unnamed place",
+                    id => id,
+                };
+                write!(
+                    f,
+                    "the network lock is held by {} ({instance}), lease until {}",
+                    lock.owner_invocation_id, lock.lease_expires_at
+                )
+            }
+            Self::Unavailable(e) => write!(f, "the network lock could not be taken: {e}"),
+            Self::Broken(e) => write!(f, "the network lock cannot be read: {e}"),
+            Self::Randomness(e) => e.fmt(f),
+            Self::OwnerFile(e) => write!(f, "the owner file could not be written: {e}"),
+        }
+    }
+}
+
+impl std::error::Error for AcquireError {}
+
+/// A write behind the fence did not happen, or nobody can say yet.
+#[derive(Debug)]
+pub enum CommitError {
+    /// The lock is no longer ours: nothing of this commit landed, and nothing later will.
+    Lost,
+    /// kintone gave no decidable answer for a whole lease: it may or may not have landed.
+    Undecided(kintone::Error),
+    /// kintone refused it for good; nothing landed. The position tells which change, where kintone said.
+    Refused {
+        /// kintone's refusal.
+        error: kintone::Error,
+        /// Position of the first change in the refused inner request.
+        position: Option<usize>,
+    },
+    /// Somebody changed one of our fields (D-09); nothing landed.
+    Foreign {
+        /// Record key.
+        record_key: String,
+        /// Field code.
+        field: String,
+        /// What is stored now.
+        stored: String,
+        /// What we know.
+        expected: String,
+    },
+    /// A record that we decided on has gone.
+    Vanished {
+        /// Record key.
+        record_key: String,
+    },
+}
+
+impl fmt::Display for CommitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost => f.write_str("the network lock was lost; nothing was written after that"),
+            Self::Undecided(e) => {
+                write!(
+                    f,
+                    "kintone could not be reached for a whole lease; the last write is undecided: {e}"
+                )
+            }
+            Self::Refused { error, .. } => write!(f, "kintone refused a write: {error}"),
+            Self::Foreign {
+                record_key,
+                field,
+                stored,
+                expected,
+            } => write!(
+                f,
+                "record {record_key} was changed by somebody else: field {field} is '{stored}', expected '{expected}'"
+            ),
+            Self::Vanished { record_key } => write!(f, "record {record_key} has been deleted"),
+        }
+    }
+}
+
+impl std::error::Error for CommitError {}
