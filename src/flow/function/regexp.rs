@@ -88,35 +88,6 @@ pub(super) fn replace(args: &[&str], context: &mut Context, out: &mut String) ->
     Ok(())
 }
 
-/// `REGEXP_LIKE` and `REGEXP_SUBSTR` with literals: the pattern must compile with the flags.
-pub(super) fn check_match(args: &[Option<&str>]) -> Outcome {
-    check_pattern(literal(args, 1), literal(args, 2))
-}
-
-/// `REGEXP_REPLACE` with literals: pattern and flags, replacement text, occurrence.
-pub(super) fn check_replace(args: &[Option<&str>]) -> Outcome {
-    check_pattern(literal(args, 1), literal(args, 3))?;
-    if let Some(replacement) = literal(args, 2) {
-        Template::parse(replacement)?;
-    }
-    if let Some(number) = literal(args, 4) {
-        occurrence(Some(&number))?;
-    }
-    Ok(())
-}
-
-fn literal<'a>(args: &[Option<&'a str>], at: usize) -> Option<&'a str> {
-    args.get(at).copied().flatten()
-}
-
-/// Either part alone can be wrong already: an unknown flag, or a pattern without flags.
-fn check_pattern(pattern: Option<&str>, flags: Option<&str>) -> Outcome {
-    let pattern = pattern.unwrap_or("");
-    Expressions::default()
-        .compile(pattern, flags.as_ref())
-        .map(|_| ())
-}
-
 /// The fifth argument of REGEXP_REPLACE: 0 (or nothing) = all matches, n = the n-th.
 fn occurrence(argument: Option<&&str>) -> Result<usize, Refusal> {
     let Some(text) = argument else {

@@ -37,7 +37,9 @@ fn drawn() -> impl Strategy<Value = Drawn> {
                 text.push('.');
                 text.push_str(&frac);
             }
-            text.extend(exponent.map(|exponent| format!("e{exponent}")));
+            if let Some(exponent) = exponent {
+                text.push_str(&format!("e{exponent}"));
+            }
             Drawn {
                 negative,
                 int,

@@ -98,12 +98,19 @@ impl ErrorObject {
 }
 
 /// What leads on: what the failure itself says, else what the code table says.
-fn steps(failure: &Failure, language: Language) -> Vec<String> {
+pub fn steps(failure: &Failure, language: Language) -> Vec<String> {
     if failure.next.is_empty() {
         codes::next_steps(&failure.code, failure.facts(), language)
     } else {
         failure.next.clone()
     }
+}
+
+/// A warning that cannot wait for the end of the command: a Run may take hours. Goes to standard error at once.
+pub fn warn_now(what: &str) {
+    let line = format!("{PROGRAM}: {}: {}\n", Severity::Warning.word(), escape(what));
+    // Messages are best effort: when standard error is gone there is nobody to tell.
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 
 /// The two output streams of one command.

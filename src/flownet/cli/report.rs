@@ -36,9 +36,22 @@ pub struct Failure {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Extra {
+    handed: Option<HandedRun>,
+    blocked_run_ids: Vec<String>,
     last_line: Option<String>,
     facts: Facts,
     form: Form,
+}
+
+/// A Run that the scheduler had when the failure came (CLI-04).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandedRun {
+    /// NEW or RESUME.
+    pub outcome: &'static str,
+    /// The Run.
+    pub run_id: String,
+    /// The invocation.
+    pub invocation_id: String,
 }
 
 impl Failure {
@@ -50,6 +63,8 @@ impl Failure {
             details: Vec::new(),
             next: Vec::new(),
             extra: Box::new(Extra {
+                handed: None,
+                blocked_run_ids: Vec::new(),
                 last_line: None,
                 facts: Facts::default(),
                 form: Form::Coded,
@@ -96,6 +111,21 @@ impl Failure {
     /// A line after the details whose form scripts know (`Blocking run_id(s): ...`, OUT-01).
     pub fn last_line(mut self, line: impl Into<String>) -> Failure {
         self.extra.last_line = Some(line.into());
+        self
+    }
+
+    /// Runs in the way; also printed as a last line (OUT-01).
+    pub fn blocked_runs(mut self, ids: Vec<String>) -> Failure {
+        if !ids.is_empty() {
+            self.extra.last_line = Some(format!("Blocking run_id(s): {}", ids.join(", ")));
+        }
+        self.extra.blocked_run_ids = ids;
+        self
+    }
+
+    /// The scheduler had this Run already.
+    pub fn handed(mut self, run: HandedRun) -> Failure {
+        self.extra.handed = Some(run);
         self
     }
 
@@ -148,14 +178,17 @@ pub struct RunLine {
 impl RunLine {
     /// A rejection before the scheduler had the Run (CLI-04).
     pub fn rejected(failure: &Failure, resume_run: Option<&str>) -> RunLine {
+        let handed = failure.extra.handed.as_ref();
         RunLine {
-            outcome: "REJECTED",
-            run_id: resume_run.map(str::to_owned),
-            invocation_id: None,
+            outcome: handed.map_or("REJECTED", |h| h.outcome),
+            run_id: handed
+                .map(|h| h.run_id.clone())
+                .or_else(|| resume_run.map(str::to_owned)),
+            invocation_id: handed.map(|h| h.invocation_id.clone()),
             aggregate_status: None,
             invocation_result_code: failure.code.to_string(),
             retry_brake_node_ids: Vec::new(),
-            blocked_run_ids: Vec::new(),
+            blocked_run_ids: failure.extra.blocked_run_ids.clone(),
             error: Some(ErrorObject::of(failure)),
             requests: None,
         }

@@ -1,1 +1,78 @@
-//! status: gather, derive, show (contract 50, 2-5).
+//! status: gather, derive, show (contract 50, 2-5). Read only: nothing here can write.
+
+mod gather;
+pub mod json;
+mod show;
+
+use crate::flownet::record::Lock;
+use crate::flownet::record::{Hold, Invocation, NodeState, Resolution, Run};
+use crate::kintone::{App, Client};
+
+pub use gather::gather;
+pub use show::{document, text};
+
+/// What is asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Selection {
+    /// Every Run of the network.
+    All,
+    /// One Run by id.
+    RunId(String),
+    /// One Run by business key.
+    BusinessKey(String),
+}
+
+/// The question of a `status` command.
+pub struct Question<'a> {
+    /// kintone.
+    pub client: &'a Client,
+    /// State app.
+    pub state: &'a App,
+    /// Audit app.
+    pub audit: &'a App,
+    /// Network as given.
+    pub network_id: &'a str,
+    /// Profile as given.
+    pub profile: &'a str,
+    /// Which Runs.
+    pub selection: Selection,
+}
+
+/// Everything that was read.
+#[derive(Debug)]
+pub struct Facts {
+    /// Network as given.
+    pub network_id: String,
+    /// Profile as given.
+    pub profile: String,
+    /// The held lock.
+    pub lock: Option<Lock>,
+    /// Runs in the order shown.
+    pub runs: Vec<RunFacts>,
+}
+
+/// One Run with what belongs to it.
+#[derive(Debug)]
+pub struct RunFacts {
+    /// The Run.
+    pub run: Run,
+    /// Its hold, released ones too.
+    pub hold: Option<Hold>,
+    /// The lock is held by one of its invocations.
+    pub owns_lock: bool,
+    /// Only when one Run was asked for.
+    pub detail: Option<Detail>,
+}
+
+/// What only one Run shows.
+#[derive(Debug)]
+pub struct Detail {
+    /// Oldest first.
+    pub invocations: Vec<Invocation>,
+    /// Newest first, as kintone lists them (QRY-17).
+    pub states: Vec<NodeState>,
+    /// Newest first.
+    pub attempts: Vec<crate::flownet::record::Attempt>,
+    /// Oldest first.
+    pub resolutions: Vec<Resolution>,
+}

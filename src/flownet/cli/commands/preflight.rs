@@ -2,7 +2,6 @@
 //! directory (RUN-05 steps 2 to 5). The first failure is the one reported.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::super::report::Failure;
 use super::super::settings::{Environment, IoSettings, RunSettings};
@@ -10,9 +9,9 @@ use super::network_file::{self, NetworkFile, Purpose};
 use super::run_network::{Arguments, FALLBACK};
 use super::settings_failure;
 use crate::flownet::child::{ChildError, StopSignal, machine};
+use crate::flownet::clock::{Clock as _, SystemClock};
 use crate::flownet::definition::{Network, Problem, business_key};
-use crate::flownet::profile::{self, ProfileError};
-use crate::flownet::time::Timestamp;
+use crate::flownet::profile::{self, Capabilities, ProfileError};
 
 /// What the checks found out.
 pub struct Checked {
@@ -26,7 +25,10 @@ pub struct Checked {
     pub warnings: Vec<Problem>,
     /// The business key; nothing with `--resume-run` (KEY-08).
     pub business_key: Option<String>,
-    /// CSV directory, when a node has inputs or outputs.
+    /// What the runner says about itself.
+    pub capabilities: Capabilities,
+    /// CSV directory, when a node has inputs or outputs, or when one is configured: the definition stored with a Run may
+    /// need it although the given one does not (item 15).
     pub io: Option<IoSettings>,
 }
 
@@ -64,8 +66,11 @@ pub fn check(
         .is_none()
         .then(|| resolve_key(&network, arguments))
         .transpose()?;
-    check_runner(&network, settings, stop)?;
-    let io = if needs_import(&network) || needs_export(&network) {
+    let capabilities = check_runner(&network, settings, stop)?;
+    let configured = env
+        .optional("KSQL_FLOWNET_IO_DIR")
+        .is_ok_and(|value| value.is_some());
+    let io = if configured || needs_import(&network) || needs_export(&network) {
         Some(IoSettings::read(env).map_err(settings_failure(FALLBACK))?)
     } else {
         None
@@ -76,6 +81,7 @@ pub fn check(
         network,
         warnings,
         business_key: key,
+        capabilities,
         io,
     })
 }
@@ -84,7 +90,7 @@ fn resolve_key(network: &Network, arguments: &Arguments) -> Result<String, Failu
     let scheduled_for = arguments.scheduled_for.as_deref();
     let mut given = arguments.business_key.clone();
     if scheduled_for.is_none() && given.is_none() && !arguments.resume {
-        given = Some(business_key::manual_key(&network.network_id, now()));
+        given = Some(business_key::manual_key(&network.network_id, SystemClock.now()));
     }
     business_key::resolve(
         &network.policy,
@@ -98,17 +104,16 @@ fn resolve_key(network: &Network, arguments: &Arguments) -> Result<String, Failu
     })
 }
 
-/// The current time; a clock before 1970 counts as 1970.
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-fn check_runner(network: &Network, settings: &RunSettings, stop: &StopSignal) -> Result<(), Failure> {
+fn check_runner(
+    network: &Network,
+    settings: &RunSettings,
+    stop: &StopSignal,
+) -> Result<Capabilities, Failure> {
     let answer = machine::capabilities(&settings.runner, stop).map_err(|error| child_failure(&error))?;
     let capabilities = profile::parse_capabilities(&answer).map_err(|error| profile_failure(&error))?;
     profile::check_capabilities(&capabilities, needs_import(network), needs_export(network))
-        .map_err(|error| profile_failure(&error))
+        .map_err(|error| profile_failure(&error))?;
+    Ok(capabilities)
 }
 
 fn needs_import(network: &Network) -> bool {

@@ -1,13 +1,20 @@
 //! run-network: words and settings in, one Run out, one line printed (OUT-01, OUT-02).
 
-use super::super::codes::ExitClass;
-use super::super::output::Output;
-use super::super::report::Failure;
-use super::super::settings::{Environment, RunSettings, RunnerFlags};
+use std::sync::Arc;
+
+use super::super::codes::{self, ExitClass};
+use super::super::output::{self, Output, Requests};
+use super::super::report::{Failure, HandedRun, RunLine};
+use super::super::settings::{Environment, IoSettings, RunSettings, RunnerFlags};
 use super::super::walk::Words;
 use super::preflight::{self, Checked};
 use super::{network_file, settings_failure, surroundings};
 use crate::flownet::child::StopSignal;
+use crate::flownet::clock::SystemClock;
+use crate::flownet::io::root::check_root;
+use crate::flownet::record::status::{Mode, RunStatus};
+use crate::flownet::run::{self, Context, Finish, Io, Request, WhichRun};
+use crate::kintone::Client;
 
 pub(super) const FALLBACK: &str = "RUN_NETWORK_FAILED";
 
@@ -62,7 +69,7 @@ pub fn run(words: &Words, env: &Environment<'_>, output: &mut Output<'_>) -> Res
     let stop = StopSignal::install()
         .map_err(|error| Failure::system(FALLBACK, "cannot listen for signals", &error))?;
     preflight::check(&arguments, &settings, env, &stop)
-        .and_then(|checked| execute(&arguments, &settings, checked, output))
+        .and_then(|checked| execute(&arguments, &settings, checked, stop.clone(), output))
         .map_err(|failure| {
             failure
                 .fact("network", arguments.network)
@@ -72,14 +79,152 @@ pub fn run(words: &Words, env: &Environment<'_>, output: &mut Output<'_>) -> Res
 
 /// The work itself.
 fn execute(
-    _: &Arguments,
-    _: &RunSettings,
+    arguments: &Arguments,
+    settings: &RunSettings,
     checked: Checked,
+    stop: StopSignal,
     output: &mut Output<'_>,
 ) -> Result<ExitClass, Failure> {
     network_file::warn(&checked.warnings, output);
-    Err(
-        Failure::new("COMMAND_UNAVAILABLE", "this build cannot carry out run-network")
-            .fact("network_id", checked.network.network_id),
+    let client =
+        Client::new(settings.control.client_config()).map_err(|e| Failure::new(FALLBACK, e.to_string()))?;
+    let context = context(settings, checked.io.as_ref(), stop, client.clone())?;
+    let which = match (checked.business_key, &arguments.resume_run) {
+        (Some(business_key), _) => WhichRun::Key {
+            business_key,
+            as_of: arguments.scheduled_for.clone().unwrap_or_default(),
+        },
+        (None, id) => WhichRun::Id(id.clone().unwrap_or_default()),
+    };
+    let request = Request {
+        folder: checked.folder,
+        network_yaml: checked.bytes,
+        network: checked.network,
+        capabilities: checked.capabilities,
+        which,
+        resume: arguments.resume,
+        rerun_from: arguments.rerun_from.clone(),
+    };
+    let ended = run::start(&context, &request);
+    let requests = Requests::from(client.requests());
+    output.requests(&requests);
+    match ended {
+        Ok(finish) => Ok(show(&finish, requests, output)),
+        Err(failure) => Err(translate(failure)),
+    }
+}
+
+fn context(
+    settings: &RunSettings,
+    io: Option<&IoSettings>,
+    stop: StopSignal,
+    client: Client,
+) -> Result<Context, Failure> {
+    let io = match io {
+        None => None,
+        Some(io) => {
+            let root = check_root(&io.root)
+                .map_err(|_| Failure::new(FALLBACK, "KSQL_FLOWNET_IO_DIR must be an existing directory"))?;
+            Some(Io {
+                root,
+                retention_days: io.retention_days,
+            })
+        }
+    };
+    Ok(Context {
+        client,
+        clock: Arc::new(SystemClock),
+        state: settings.control.state_app(),
+        audit: settings.control.audit_app(),
+        job_log: settings.log.app("JOB log app"),
+        profile: settings.profile.clone(),
+        host: settings.host.clone(),
+        instance: settings.owner_instance_id.clone(),
+        requested_by: settings.requested_by.clone(),
+        runner: settings.runner.clone(),
+        io,
+        auto_reclaim: settings.auto_reclaim,
+        stop,
+        warn: Arc::new(|text: String| output::warn_now(&text)),
+    })
+}
+
+/// Prints how the start ended (OUT-01, OUT-02) and tells what to look at.
+fn show(finish: &Finish, requests: Requests, output: &mut Output<'_>) -> ExitClass {
+    let line = RunLine {
+        outcome: outcome(finish.mode),
+        run_id: Some(finish.run_id.clone()),
+        invocation_id: finish.invocation_id.clone(),
+        aggregate_status: Some(finish.aggregate.as_str().to_owned()),
+        invocation_result_code: finish.code.to_owned(),
+        retry_brake_node_ids: finish.retry_brake_node_ids.clone(),
+        blocked_run_ids: Vec::new(),
+        error: None,
+        requests: Some(requests),
+    };
+    if output.choices().json {
+        output.json(&line);
+    } else if finish.mode.is_none() {
+        output.result(&format!(
+            "NO-OP: Run {} is already SUCCESS; nothing was executed.",
+            finish.run_id
+        ));
+    } else {
+        output.result(&format!(
+            "{}: Run {} finished with aggregate {} ({}).",
+            line.outcome, finish.run_id, finish.aggregate, finish.code
+        ));
+    }
+    if finish.aggregate == RunStatus::Success {
+        return ExitClass::Done;
+    }
+    for node in &finish.trouble {
+        let said = if node.detail.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", node.detail)
+        };
+        output.warn(
+            &format!(
+                "node '{}' is {} ({}){said}",
+                node.node_id, node.status, node.reason
+            ),
+            None,
+        );
+    }
+    let mut failure = Failure::new(
+        finish.code,
+        format!("Run {} is {}", finish.run_id, finish.aggregate),
     )
+    .fact("run_id", finish.run_id.clone());
+    if let Some(node) = finish.trouble.first() {
+        failure = failure.fact("node_id", node.node_id.clone());
+    }
+    output.next_steps(&output::steps(&failure, output.choices().language));
+    codes::class(finish.code)
+}
+
+/// rerun-from is reported as RESUME (OUT-02).
+fn outcome(mode: Option<Mode>) -> &'static str {
+    match mode {
+        None => "NOOP",
+        Some(Mode::New) => "NEW",
+        Some(Mode::Resume | Mode::RerunFrom) => "RESUME",
+    }
+}
+
+fn translate(failure: run::Failure) -> Failure {
+    let mut shown = Failure::new(failure.code, failure.message);
+    shown.details = failure.details;
+    for (name, value) in failure.facts {
+        shown = shown.fact(name, value);
+    }
+    if let Some(handed) = failure.handed {
+        shown = shown.fact("run_id", handed.run_id.clone()).handed(HandedRun {
+            outcome: outcome(Some(handed.mode)),
+            run_id: handed.run_id,
+            invocation_id: handed.invocation_id,
+        });
+    }
+    shown.blocked_runs(failure.blocked_run_ids)
 }

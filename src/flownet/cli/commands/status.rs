@@ -1,11 +1,14 @@
 //! status: what the lock and the Runs look like, and which commands lead on (STA rules).
 
 use super::super::codes::ExitClass;
-use super::super::output::Output;
+use super::super::output::{Output, Requests, escape};
 use super::super::report::Failure;
 use super::super::settings::{ControlSettings, Environment, check_profile};
 use super::super::walk::Words;
 use super::settings_failure;
+use crate::flownet::clock::{Clock as _, SystemClock};
+use crate::flownet::status::{self, Question, Selection};
+use crate::kintone::Client;
 
 const FALLBACK: &str = "STATUS_FAILED";
 
@@ -42,9 +45,35 @@ pub fn run(words: &Words, env: &Environment<'_>, output: &mut Output<'_>) -> Res
 }
 
 /// The work itself.
-fn execute(_: &Arguments, _: &ControlSettings, _: &mut Output<'_>) -> Result<ExitClass, Failure> {
-    Err(Failure::new(
-        "COMMAND_UNAVAILABLE",
-        "this build cannot carry out status",
-    ))
+fn execute(
+    arguments: &Arguments,
+    settings: &ControlSettings,
+    output: &mut Output<'_>,
+) -> Result<ExitClass, Failure> {
+    let client = Client::new(settings.client_config()).map_err(|e| Failure::new(FALLBACK, e.to_string()))?;
+    let selection = match (&arguments.run_id, &arguments.business_key) {
+        (Some(id), _) => Selection::RunId(id.clone()),
+        (None, Some(key)) => Selection::BusinessKey(key.clone()),
+        (None, None) => Selection::All,
+    };
+    let gathered = status::gather(&Question {
+        client: &client,
+        state: &settings.state_app(),
+        audit: &settings.audit_app(),
+        network_id: &arguments.network_id,
+        profile: &arguments.profile,
+        selection,
+    });
+    let requests = Requests::from(client.requests());
+    output.requests(&requests);
+    let facts = gathered.map_err(|f| Failure::new(f.code, f.message))?;
+    let document = status::document(&facts, SystemClock.now());
+    if output.choices().json {
+        output.json_pretty(&document);
+    } else {
+        for line in status::text(&document, escape) {
+            output.result(&line);
+        }
+    }
+    Ok(ExitClass::Done)
 }

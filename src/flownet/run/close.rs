@@ -1,0 +1,98 @@
+//! The last commit of a start: invocation finished, lock turned into its tombstone (SCH-10, SCH-11, REC-17).
+
+use super::failure::Failure;
+use super::ledger::Ledger;
+use super::{Finish, Trouble};
+use crate::flownet::lease::Lease;
+use crate::flownet::record::Run;
+use crate::flownet::record::status::{AttemptStatus, NodeStatus, RunStatus};
+use crate::flownet::time::Timestamp;
+
+/// How the invocation ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ending {
+    /// Status of invocation and tombstone.
+    pub status: AttemptStatus,
+    /// Result code of both.
+    pub code: &'static str,
+}
+
+/// The ending that an aggregate makes (SCH-10); `io_code` is the last refused path of this invocation.
+pub fn ending(aggregate: RunStatus, io_code: Option<&'static str>) -> Ending {
+    let (status, code) = match aggregate {
+        RunStatus::Success => (AttemptStatus::Success, "OK"),
+        RunStatus::Unknown => (AttemptStatus::Unknown, "NODE_RESULT_UNKNOWN"),
+        RunStatus::Failed => (AttemptStatus::Failed, io_code.unwrap_or("NODE_FAILED_OR_BLOCKED")),
+        RunStatus::Cancelled => (AttemptStatus::Cancelled, "NODE_CANCELLED"),
+        RunStatus::Created | RunStatus::Running => (AttemptStatus::Cancelled, "NODES_DEFERRED"),
+    };
+    Ending { status, code }
+}
+
+/// A start that found nothing to do (OUT-01).
+pub fn nothing_to_do(run: &Run) -> Finish {
+    Finish {
+        mode: None,
+        run_id: run.run_id.clone(),
+        invocation_id: None,
+        aggregate: RunStatus::Success,
+        code: "NOOP_ALREADY_SUCCESS",
+        retry_brake_node_ids: Vec::new(),
+        trouble: Vec::new(),
+    }
+}
+
+/// Releases after a failure that came before an invocation was recorded (ENS-04).
+///
+/// The failure stays the news; a failed release is a further line of it.
+pub fn release_failed(lease: Lease, failure: Failure) -> Failure {
+    match lease.release(&mut [], AttemptStatus::Failed, "ENSURE_RUN_FAILED") {
+        Ok(()) => failure,
+        Err(e) => failure.detail(format!("the network lock could not be released: {e}")),
+    }
+}
+
+/// Finishes the invocation and releases the lock in one commit, with whatever else the ledger holds.
+pub fn close(
+    lease: Lease,
+    ledger: &mut Ledger,
+    invocation_id: &str,
+    ending: Ending,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    if let Some(invocation) = ledger.edit_invocation(invocation_id) {
+        invocation.status = ending.status;
+        invocation.result_code = ending.code.to_owned();
+        invocation.finished_at = now.iso_ms();
+    }
+    let mut changes = ledger.last_changes()?;
+    Ok(lease.release(&mut changes, ending.status, ending.code)?)
+}
+
+/// Nodes that an operator has to look at.
+pub fn trouble(ledger: &Ledger) -> Vec<Trouble> {
+    ledger
+        .nodes
+        .iter()
+        .map(|entry| entry.get())
+        .filter(|n| {
+            matches!(
+                n.status,
+                NodeStatus::Failed | NodeStatus::Unknown | NodeStatus::Cancelled
+            )
+        })
+        .map(|n| Trouble {
+            node_id: n.node_id.clone(),
+            status: n.status.as_str(),
+            reason: n.status_reason.clone(),
+            detail: ledger
+                .attempts
+                .iter()
+                .map(|entry| entry.get())
+                .filter(|a| a.node_id == n.node_id && a.attempt_no == n.latest_attempt_no)
+                .map(|a| a.error_message.clone())
+                .next_back()
+                .unwrap_or_default(),
+        })
+        .collect()
+}

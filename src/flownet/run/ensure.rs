@@ -1,0 +1,334 @@
+//! From "start" to a Run that may be scheduled (ENS-01): one read shows most refusals before anything is locked.
+
+use super::close::{self, release_failed};
+use super::context::{Context, Request, WhichRun};
+use super::failure::Failure;
+use super::{Finish, create, prepare, reclaim, resume, schedule};
+use crate::flownet::child::process_table::ProcessTable;
+use crate::flownet::child::workdir;
+use crate::flownet::clock::uuid;
+use crate::flownet::key;
+use crate::flownet::lease::{self, AcquireError, Lease, Times, owner};
+use crate::flownet::record::status::RunStatus;
+use crate::flownet::record::{Lock, Run, lock, run};
+use crate::kintone::{Record, query};
+
+/// The keys of a start.
+pub struct Keys {
+    /// N1.
+    pub lock: String,
+    /// Record key of the held lock.
+    pub held_lock: String,
+    /// R1; `None` when the Run is named by its id.
+    pub run: Option<String>,
+}
+
+/// What a look at the state app showed.
+pub struct Seen {
+    /// The Run in question.
+    pub run: Option<Run>,
+    /// The held lock of the network.
+    pub lock: Option<Lock>,
+    /// Other unfinished Runs of the network (filled by the look under the lock only).
+    pub others: Vec<Run>,
+}
+
+/// Runs a network.
+///
+/// # Errors
+/// Every refusal and every fault as a [`Failure`] with its code; what had been recorded stays recorded.
+pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
+    let keys = keys(ctx, request)?;
+    clear_leftovers(ctx, request);
+    let seen = look(ctx, request, &keys, false)?;
+    let mut dead_owner = None;
+    if let Some(held) = &seen.lock {
+        dead_owner = Some(reclaim::free(ctx, &request.network.network_id, held)?);
+    }
+    let found = seen.run;
+    check_identity(ctx, request, found.as_ref())?;
+    let mut prepared = None;
+    match &found {
+        Some(run) if is_done(run, request) && dead_owner.is_none() => return Ok(close::nothing_to_do(run)),
+        Some(run) if !request.continues() && dead_owner.is_none() => return Err(already_exists(run)),
+        Some(_) => {}
+        None => {
+            refuse_missing(request)?;
+            prepared = Some(prepare::prepare(ctx, request)?);
+        }
+    }
+    refuse_when_stopped(ctx)?;
+    let invocation_id = format!("invoke_{}", uuid()?);
+    let lease = take_lock(ctx, request, &keys, &invocation_id, &mut dead_owner)?;
+    let inside = Inside {
+        ctx,
+        request,
+        keys: &keys,
+        invocation_id,
+        dead_owner,
+    };
+    inside.go(lease, prepared)
+}
+
+/// The part of the story that holds the lock.
+pub struct Inside<'a> {
+    /// Surroundings.
+    pub ctx: &'a Context,
+    /// Wish.
+    pub request: &'a Request,
+    /// Keys.
+    pub keys: &'a Keys,
+    /// This start.
+    pub invocation_id: String,
+    /// Invocation whose lock was taken because its process is dead.
+    pub dead_owner: Option<String>,
+}
+
+impl Inside<'_> {
+    fn go(&self, lease: Lease, prepared: Option<prepare::Prepared>) -> Result<Finish, Failure> {
+        match self.ensure(&lease, prepared) {
+            Ok(Ensured::Done(run)) => self.release_noop(lease, &run),
+            Ok(Ensured::Ready(ready)) => schedule::run(self.ctx, lease, *ready),
+            Err(failure) => Err(release_failed(lease, failure)),
+        }
+    }
+
+    fn ensure(&self, lease: &Lease, prepared: Option<prepare::Prepared>) -> Result<Ensured, Failure> {
+        let seen = look(self.ctx, self.request, self.keys, true)?;
+        check_identity(self.ctx, self.request, seen.run.as_ref())?;
+        match seen.run {
+            Some(run) if is_done(&run, self.request) => Ok(Ensured::Done(Box::new(run))),
+            Some(run) => {
+                let interrupted = resume::is_interrupted_by(self, &run)?;
+                if !self.request.continues() && !interrupted {
+                    return Err(already_exists(&run));
+                }
+                resume::resume(self, lease, run).map(|r| Ensured::Ready(Box::new(r)))
+            }
+            None => {
+                refuse_missing(self.request)?;
+                // The Run was there before the lock and has gone since: prepare now.
+                let prepared = match prepared {
+                    Some(p) => p,
+                    None => prepare::prepare(self.ctx, self.request)?,
+                };
+                create::create(self, lease, prepared, seen.others).map(|r| Ensured::Ready(Box::new(r)))
+            }
+        }
+    }
+
+    /// The Run has succeeded: close what a dead owner left open, release, say so (BTR-47).
+    fn release_noop(&self, lease: Lease, run: &Run) -> Result<Finish, Failure> {
+        let mut changes = match &self.dead_owner {
+            Some(_) => resume::close_abandoned(self, run)?,
+            None => Vec::new(),
+        };
+        lease.release(
+            &mut changes,
+            crate::flownet::record::status::AttemptStatus::Success,
+            "ALREADY_SUCCESS",
+        )?;
+        Ok(close::nothing_to_do(run))
+    }
+}
+
+enum Ensured {
+    Done(Box<Run>),
+    Ready(Box<schedule::Ready>),
+}
+
+/// Run directories that dead processes left behind (BTR-48). What cannot be removed is no reason not to start.
+fn clear_leftovers(ctx: &Context, request: &Request) {
+    let now = std::time::SystemTime::now();
+    let table = ProcessTable::default();
+    if let Err(e) = workdir::remove_abandoned(&ctx.runner.workdir, lease_time(request), now, &table) {
+        (ctx.warn)(e.to_string());
+    }
+    owner::prune(&ctx.owner_dir(), now);
+}
+
+fn keys(ctx: &Context, request: &Request) -> Result<Keys, Failure> {
+    let network_id = &request.network.network_id;
+    let lock = key::lock_key(&ctx.profile, network_id)?;
+    let run = match &request.which {
+        WhichRun::Key { business_key, .. } => Some(key::run_key(&ctx.profile, network_id, business_key)?),
+        WhichRun::Id(_) => None,
+    };
+    Ok(Keys {
+        held_lock: key::held_lock_record_key(&lock)?,
+        lock,
+        run,
+    })
+}
+
+/// Lease duration of the given definition.
+fn lease_time(request: &Request) -> std::time::Duration {
+    std::time::Duration::from_secs(request.network.lock.lease_sec)
+}
+
+/// One query: the Run, the lock and, under the lock, the other unfinished Runs (QRY-01, 02, 03, 06).
+fn look(ctx: &Context, request: &Request, keys: &Keys, others: bool) -> Result<Seen, Failure> {
+    let network_id = &request.network.network_id;
+    let this = match (&keys.run, &request.which) {
+        (Some(key), _) => query::one_of("record_key", &[key.as_str(), &keys.held_lock]),
+        (None, WhichRun::Id(id)) => query::or(&[
+            query::and(&[
+                query::one_of("record_type", &[run::RECORD_TYPE]),
+                query::one_of("run_id", &[id]),
+            ]),
+            query::one_of("record_key", &[&keys.held_lock]),
+        ]),
+        // A start by key always has a key (see `keys`).
+        (None, WhichRun::Key { .. }) => query::one_of("record_key", &[&keys.held_lock]),
+    };
+    let condition = if others {
+        let unfinished = query::and(&[
+            query::one_of("record_type", &[run::RECORD_TYPE]),
+            query::one_of("network_id", &[network_id]),
+            query::none_of("status", &[RunStatus::Success.as_str()]),
+        ]);
+        query::or(&[this, unfinished])
+    } else {
+        this
+    };
+    let mut seen = Seen {
+        run: None,
+        lock: None,
+        others: Vec::new(),
+    };
+    for record in ctx.client.all_by_id(&ctx.state, &condition, &[])? {
+        sort_in(ctx, request, keys, &record, &mut seen)?;
+    }
+    Ok(seen)
+}
+
+/// kintone's text conditions may match more than was asked for (QRY-18): decide by exact equality.
+fn sort_in(
+    ctx: &Context,
+    request: &Request,
+    keys: &Keys,
+    record: &Record,
+    seen: &mut Seen,
+) -> Result<(), Failure> {
+    match record.text("record_type") {
+        lock::RECORD_TYPE if record.text("record_key") == keys.held_lock => {
+            seen.lock = Some(Lock::from_record(record)?);
+        }
+        run::RECORD_TYPE => {
+            let wanted = match (&keys.run, &request.which) {
+                (Some(key), _) => record.text("record_key") == key,
+                (None, WhichRun::Id(id)) => record.text("run_id") == id,
+                (None, WhichRun::Key { .. }) => false,
+            };
+            if wanted {
+                if seen.run.is_some() {
+                    return Err(Failure::new(
+                        "MULTIPLE_RUNS",
+                        "several Run records have the same run id",
+                    ));
+                }
+                seen.run = Some(Run::from_record(record)?);
+            } else if record.text("network_id") == request.network.network_id {
+                let run = Run::from_record(record)?;
+                if run.profile() == ctx.profile {
+                    seen.others.push(run);
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn check_identity(ctx: &Context, request: &Request, run: Option<&Run>) -> Result<(), Failure> {
+    let Some(run) = run else { return Ok(()) };
+    if run.network_id != request.network.network_id || run.profile() != ctx.profile {
+        return Err(Failure::new(
+            "RUN_ID_MISMATCH",
+            format!(
+                "Run {} belongs to network '{}' and profile '{}'",
+                run.run_id,
+                run.network_id,
+                run.profile()
+            ),
+        )
+        .fact("run_id", &run.run_id));
+    }
+    Ok(())
+}
+
+fn is_done(run: &Run, request: &Request) -> bool {
+    run.status == RunStatus::Success && request.rerun_from.is_none()
+}
+
+fn already_exists(run: &Run) -> Failure {
+    let mut failure = Failure::new(
+        "RUN_ALREADY_EXISTS",
+        format!(
+            "Run {} of business key '{}' exists with status {}",
+            run.run_id, run.business_key, run.status
+        ),
+    )
+    .fact("run_id", &run.run_id);
+    failure.blocked_run_ids.push(run.run_id.clone());
+    failure
+}
+
+fn refuse_missing(request: &Request) -> Result<(), Failure> {
+    match (&request.which, &request.rerun_from) {
+        (WhichRun::Id(id), _) => {
+            Err(Failure::new("RUN_NOT_FOUND", format!("there is no Run {id}")).fact("run_id", id))
+        }
+        (WhichRun::Key { business_key, .. }, Some(node)) => Err(Failure::new(
+            "RUN_NOT_FOUND",
+            format!("there is no Run of business key '{business_key}' to rerun from node '{node}'"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A signal that came before anything was locked ends the start.
+fn refuse_when_stopped(ctx: &Context) -> Result<(), Failure> {
+    if ctx.stop.is_requested() {
+        return Err(Failure::new(
+            "INTERRUPTED",
+            "a signal asked to stop before anything was started",
+        ));
+    }
+    Ok(())
+}
+
+/// Takes the lock; an owner that is proved dead gives way once.
+fn take_lock(
+    ctx: &Context,
+    request: &Request,
+    keys: &Keys,
+    invocation_id: &str,
+    dead_owner: &mut Option<String>,
+) -> Result<Lease, Failure> {
+    loop {
+        let wish = lease::Request {
+            store: std::sync::Arc::new(ctx.client.clone()),
+            clock: std::sync::Arc::clone(&ctx.clock),
+            state: ctx.state.clone(),
+            audit: ctx.audit.clone(),
+            lock_key: keys.lock.clone(),
+            held_key: keys.held_lock.clone(),
+            profile: ctx.profile.clone(),
+            owner: invocation_id.to_owned(),
+            instance: ctx.instance.clone(),
+            times: Times {
+                lease: lease_time(request),
+                heartbeat: std::time::Duration::from_secs(request.network.lock.heartbeat_sec),
+            },
+            owner_dir: ctx.owner_dir(),
+            warn: std::sync::Arc::clone(&ctx.warn),
+        };
+        match Lease::acquire(wish) {
+            Err(AcquireError::Conflict(held)) if dead_owner.is_none() => {
+                *dead_owner = Some(reclaim::free(ctx, &request.network.network_id, &held)?);
+            }
+            other => return other.map_err(Failure::from),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A start that meets a held lock: proof of death frees it, anything else is a conflict (D-08).
+
+use super::context::Context;
+use super::failure::Failure;
+use crate::flownet::child::process_table::ProcessTable;
+use crate::flownet::clock::uuid;
+use crate::flownet::lease::forced::{Forced, ForcedError};
+use crate::flownet::lease::reclaim::{Verdict, examine};
+use crate::flownet::record::status::AttemptStatus;
+use crate::flownet::record::{Lock, attempt};
+use crate::kintone::query;
+
+/// Frees `held` if its owner is proved dead; returns the dead owner's id.
+pub fn free(ctx: &Context, network_id: &str, held: &Lock) -> Result<String, Failure> {
+    if !ctx.auto_reclaim {
+        return Err(conflict(held, "automatic release is switched off"));
+    }
+    let attempts = running_attempts(ctx, &held.owner_invocation_id)?;
+    let table = ProcessTable::default();
+    match examine(held, &ctx.owner_dir(), &table, &attempts, ctx.clock.now()) {
+        Verdict::Dead(evidence) => {
+            release(ctx, network_id, held, &evidence)?;
+            // The owner file stays: a resume still needs it to settle the attempts of this owner.
+            Ok(held.owner_invocation_id.clone())
+        }
+        Verdict::Alive(pid) => Err(conflict(held, &format!("its process {pid} is running"))),
+        Verdict::JobAlive(pid) => Err(conflict(
+            held,
+            &format!("its process is dead, but its job is still running as process {pid}; start again when it has ended"),
+        )
+        .fact("pid", pid.to_string())),
+        Verdict::Unproved(why) => Err(conflict(held, &why)),
+    }
+}
+
+fn running_attempts(ctx: &Context, invocation_id: &str) -> Result<Vec<String>, Failure> {
+    let condition = query::and(&[
+        query::one_of("record_type", &[attempt::RECORD_TYPE]),
+        query::one_of("invocation_id", &[invocation_id]),
+        query::one_of("status", &[AttemptStatus::Running.as_str()]),
+    ]);
+    let records = ctx.client.all_by_id(
+        &ctx.audit,
+        &condition,
+        &["$id", "invocation_id", "node_attempt_id"],
+    )?;
+    Ok(records
+        .iter()
+        .filter(|r| r.text("invocation_id") == invocation_id)
+        .map(|r| r.text("node_attempt_id").to_owned())
+        .collect())
+}
+
+fn release(ctx: &Context, network_id: &str, held: &Lock, evidence: &str) -> Result<(), Failure> {
+    let event_id = format!("net_unlock_{}", uuid()?);
+    let by = format!("auto:{}", ctx.host);
+    let forced = Forced {
+        event_id: &event_id,
+        network_id,
+        lock: held,
+        service_principal: &by,
+        requested_by: &ctx.requested_by,
+        stop_confirmed_by: &by,
+        stop_method: "local_pid",
+        stop_evidence_ref: evidence,
+        reason: "the owner of the lock is proved dead",
+        evidence_ref: evidence,
+    };
+    match forced.release(&ctx.client, &*ctx.clock, &ctx.state, &ctx.audit) {
+        Ok(_) => {
+            (ctx.warn)(format!(
+                "the network lock of dead invocation {} was released ({evidence})",
+                held.owner_invocation_id
+            ));
+            Ok(())
+        }
+        Err(ForcedError::Changed) => Err(conflict(held, "it changed hands while it was being examined")),
+        Err(e @ (ForcedError::Refused(_) | ForcedError::Unconfirmed(_) | ForcedError::Broken(_))) => {
+            Err(Failure::new("LOCK_UNAVAILABLE", e.to_string()))
+        }
+    }
+}
+
+/// LOCK_CONFLICT with everything that the operator needs (BTR-40).
+fn conflict(held: &Lock, why: &str) -> Failure {
+    let instance = match held.owner_instance_id() {
+        "" => "not recorded",
+        id => id,
+    };
+    Failure::new(
+        "LOCK_CONFLICT",
+        format!(
+            "the network lock is held by {} (owner instance {instance}), lease until {} plus one minute: {why}",
+            held.owner_invocation_id, held.lease_expires_at
+        ),
+    )
+    .fact("owner", &held.owner_invocation_id)
+    .fact("expires", &held.lease_expires_at)
+}

@@ -1,0 +1,255 @@
+//! Carrying out the repairs that the records prove, each with its audit record (RCN-10, 13e, 14, BTR-13, ORP-08).
+
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::ledger::{Entry, Ledger};
+use crate::flownet::clock::uuid;
+use crate::flownet::key;
+use crate::flownet::record::operation::Operation;
+use crate::flownet::record::status::{AttemptStatus, NodeStatus};
+use crate::flownet::record::{NodeState, invocation};
+use crate::flownet::rule::classify::PREPARE_FAILED;
+use crate::flownet::rule::reconcile::Repair;
+use crate::flownet::rule::transition::Permit;
+use crate::flownet::time::Timestamp;
+
+/// One audit record of a repair (REC-27).
+struct Note<'a> {
+    repair_type: &'static str,
+    target_type: &'static str,
+    target_id: &'a str,
+    before: Value,
+    after: Value,
+    basis: String,
+}
+
+fn audit(ledger: &mut Ledger, note: Note<'_>, now: Timestamp) -> Result<(), Failure> {
+    let event_id = uuid()?;
+    let run_id = ledger.run.get().run_id.clone();
+    let fields = Operation {
+        record_key: key::operation_record_key(&event_id)?,
+        run_id: &run_id,
+        result_code: note.repair_type,
+        at: now,
+        event: vec![
+            ("event_id", event_id.as_str().into()),
+            ("event_type", "RECONCILIATION_REPAIR".into()),
+            ("repair_type", note.repair_type.into()),
+            ("run_id", run_id.as_str().into()),
+            ("target_type", note.target_type.into()),
+            ("target_id", note.target_id.into()),
+            ("before", note.before),
+            ("after", note.after),
+            ("basis", note.basis.into()),
+            ("occurred_at", now.iso_ms().into()),
+        ],
+    }
+    .to_fields();
+    ledger.operations.push(fields);
+    Ok(())
+}
+
+fn node_facts(state: &NodeState, revision: u64, with_attempt: bool) -> Value {
+    if with_attempt {
+        json!({"status": state.status.as_str(), "active_attempt_id": state.active_attempt_id, "revision": revision})
+    } else {
+        json!({"status": state.status.as_str(), "revision": revision})
+    }
+}
+
+/// Applies one repair to the wanted values of the ledger.
+pub fn apply(ledger: &mut Ledger, step: &Repair, now: Timestamp) -> Result<(), Failure> {
+    match step {
+        Repair::ApplyAttempt {
+            node_id,
+            attempt_id,
+            to,
+        } => apply_attempt(ledger, node_id, attempt_id, *to, now),
+        Repair::ApplyResolution {
+            node_id,
+            attempt_id,
+            outcome,
+        } => {
+            ledger.permit(node_id, Permit::Resolution);
+            let Some(state) = ledger.edit_node(node_id) else {
+                return Ok(());
+            };
+            let before = node_facts(state, state.revision, false);
+            state.status = outcome.as_node();
+            state.active_attempt_id = String::new();
+            "reconciled from Attempt Resolution".clone_into(&mut state.status_reason);
+            state.updated_at = now.iso_ms();
+            let (after, id) = (
+                node_facts(state, state.revision + 1, false),
+                state.node_state_id.clone(),
+            );
+            let basis = format!("Attempt Resolution of {attempt_id}");
+            audit(
+                ledger,
+                Note {
+                    repair_type: "ATTEMPT_RESOLUTION_APPLIED",
+                    target_type: "NODE_STATE",
+                    target_id: &id,
+                    before,
+                    after,
+                    basis,
+                },
+                now,
+            )
+        }
+        Repair::NeverStarted { node_id, attempt_id } => never_started(ledger, node_id, attempt_id, now),
+        Repair::Aggregate(status) => {
+            let run = ledger.run.edit();
+            let before = json!({"status": run.status.as_str(), "revision": run.revision});
+            *run = run.with_aggregate(*status, now);
+            let after = json!({"status": run.status.as_str(), "revision": run.revision + 1});
+            let id = run.run_id.clone();
+            let basis = "Node States of the Run".to_owned();
+            audit(
+                ledger,
+                Note {
+                    repair_type: "RUN_AGGREGATE_RECOMPUTED",
+                    target_type: "NETWORK_RUN",
+                    target_id: &id,
+                    before,
+                    after,
+                    basis,
+                },
+                now,
+            )
+        }
+    }
+}
+
+fn apply_attempt(
+    ledger: &mut Ledger,
+    node_id: &str,
+    attempt_id: &str,
+    to: NodeStatus,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let finished = ledger
+        .attempt(attempt_id)
+        .map(|a| a.finished_at.clone())
+        .unwrap_or_default();
+    let Some(state) = ledger.edit_node(node_id) else {
+        return Ok(());
+    };
+    let before = node_facts(state, state.revision, true);
+    let same = state.status == to;
+    state.status = to;
+    state.active_attempt_id = String::new();
+    if to == NodeStatus::Waiting {
+        not_started(state);
+    } else if same {
+        "reconciled terminal active attempt".clone_into(&mut state.status_reason);
+    } else {
+        "reconciled from terminal active attempt".clone_into(&mut state.status_reason);
+        state.finished_at = finished;
+    }
+    state.updated_at = now.iso_ms();
+    let (after, id) = (
+        node_facts(state, state.revision + 1, true),
+        state.node_state_id.clone(),
+    );
+    let basis = format!("terminal Attempt {attempt_id}");
+    audit(
+        ledger,
+        Note {
+            repair_type: "TERMINAL_ATTEMPT_APPLIED",
+            target_type: "NODE_STATE",
+            target_id: &id,
+            before,
+            after,
+            basis,
+        },
+        now,
+    )
+}
+
+/// A node whose attempt never began: it waits, with the number used up (row 2 and 6 of RUN-27).
+pub fn not_started(state: &mut NodeState) {
+    state.status = NodeStatus::Waiting;
+    PREPARE_FAILED.clone_into(&mut state.status_reason);
+    state.started_at = String::new();
+    state.finished_at = String::new();
+}
+
+/// The attempt was inserted, its node never heard of it: both halves in one commit (BTR-13).
+fn never_started(
+    ledger: &mut Ledger,
+    node_id: &str,
+    attempt_id: &str,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let Some(attempt) = ledger.edit_attempt(attempt_id) else {
+        return Ok(());
+    };
+    let no = attempt.attempt_no;
+    if attempt.status == AttemptStatus::Running {
+        attempt.status = AttemptStatus::Cancelled;
+        PREPARE_FAILED.clone_into(&mut attempt.result_code);
+        attempt.finished_at = now.iso_ms();
+    }
+    let Some(state) = ledger.edit_node(node_id) else {
+        return Ok(());
+    };
+    let before = node_facts(state, state.revision, true);
+    state.latest_attempt_no = no;
+    not_started(state);
+    state.updated_at = now.iso_ms();
+    let (after, id) = (
+        node_facts(state, state.revision + 1, true),
+        state.node_state_id.clone(),
+    );
+    let basis = format!("Attempt {attempt_id} was never started");
+    audit(
+        ledger,
+        Note {
+            repair_type: "TERMINAL_ATTEMPT_APPLIED",
+            target_type: "NODE_STATE",
+            target_id: &id,
+            before,
+            after,
+            basis,
+        },
+        now,
+    )
+}
+
+/// Invocations that ended without saying so, all but our own (ORP-08).
+pub fn finish_abandoned(ledger: &mut Ledger, own: &str, now: Timestamp) -> Result<(), Failure> {
+    let open: Vec<String> = ledger
+        .invocations
+        .iter()
+        .map(Entry::get)
+        .filter(|i| i.status == AttemptStatus::Running && i.invocation_id != own)
+        .map(|i| i.invocation_id.clone())
+        .collect();
+    for id in open {
+        let Some(left) = ledger.edit_invocation(&id) else {
+            continue;
+        };
+        let before = json!({"status": left.status.as_str(), "result_code": invocation::PENDING, "revision": left.revision});
+        left.status = AttemptStatus::Cancelled;
+        "NETWORK_LEASE_INTERRUPTED".clone_into(&mut left.result_code);
+        left.finished_at = now.iso_ms();
+        left.add_reason("finalized as an abandoned invocation during reconciliation");
+        let after = json!({"status": left.status.as_str(), "result_code": left.result_code, "revision": left.revision + 1});
+        let basis = "its network lease is over; this invocation holds the lock".to_owned();
+        audit(
+            ledger,
+            Note {
+                repair_type: "INVOCATION_FINALIZED",
+                target_type: "RUN_INVOCATION",
+                target_id: &id,
+                before,
+                after,
+                basis,
+            },
+            now,
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! Node after node, in stable topological order, until nothing more can run (SCH-01..11).
+
+use super::attempt::{self, AttemptEnd};
+use super::close::{self, Ending};
+use super::context::Context;
+use super::failure::{Failure, Handed};
+use super::ledger::Ledger;
+use super::{Finish, gather};
+use crate::flownet::bundle::{self, Contents};
+use crate::flownet::child::workdir::RunDirectory;
+use crate::flownet::definition::Network;
+use crate::flownet::key;
+use crate::flownet::lease::Lease;
+use crate::flownet::record::status::{AttemptStatus, HoldState, Mode, NodeStatus};
+use crate::flownet::record::{Hold, NodeState, Run};
+use crate::flownet::rule::aggregate::aggregate;
+use crate::flownet::rule::schedule::{Disposition, Scope, blocked_closure, disposition};
+use crate::flownet::rule::select::Brake;
+use crate::flownet::time::Timestamp;
+use crate::kintone::query;
+
+/// Largest bundle that is read back, in bytes.
+pub const MAX_BUNDLE_BYTES: u64 = 64 << 20;
+
+/// A Run whose invocation is recorded and whose nodes may be run.
+pub struct Ready {
+    /// How the invocation came to the Run.
+    pub mode: Mode,
+    /// Its records.
+    pub ledger: Ledger,
+    /// The definition inside the bundle.
+    pub network: Network,
+    /// The bundle, when it was read already.
+    pub contents: Option<Contents>,
+    /// Hash of the bundle that has to be read back.
+    pub expected_zip: Option<String>,
+    /// This start.
+    pub invocation_id: String,
+    /// What may run.
+    pub scope: Scope,
+    /// Braked nodes.
+    pub brakes: Vec<Brake>,
+    /// Nodes whose CSV inputs must be what they were (IO-10).
+    pub baselines: Vec<String>,
+    /// The JOB log that we read is the app that the runner writes to.
+    pub log_is_runners: bool,
+}
+
+/// What the loop over the nodes remembers.
+#[derive(Default)]
+struct Course {
+    selected: Vec<String>,
+    preserved: Vec<String>,
+    blocked: Vec<String>,
+    io_code: Option<&'static str>,
+    early: Option<Ending>,
+    reason: Option<String>,
+}
+
+/// Runs the nodes and closes the invocation.
+pub fn run(ctx: &Context, lease: Lease, ready: Ready) -> Result<Finish, Failure> {
+    let mut ready = ready;
+    let handed = Handed {
+        mode: ready.mode,
+        run_id: ready.ledger.run.get().run_id.clone(),
+        invocation_id: ready.invocation_id.clone(),
+    };
+    let ended = Scheduler {
+        ctx,
+        lease: &lease,
+        ready: &mut ready,
+    }
+    .nodes();
+    let result = match ended {
+        Ok(course) => finish(ctx, lease, &mut ready, course),
+        Err(failure) => Err(fail(ctx, lease, &mut ready, failure)),
+    };
+    result.map_err(|failure| Failure {
+        handed: Some(handed),
+        ..failure
+    })
+}
+
+/// The ordinary end: aggregate, lists, one last commit.
+fn finish(ctx: &Context, lease: Lease, ready: &mut Ready, course: Course) -> Result<Finish, Failure> {
+    let now = ctx.clock.now();
+    let status = refresh_aggregate(&mut ready.ledger, now);
+    let ending = course
+        .early
+        .unwrap_or_else(|| close::ending(status, course.io_code));
+    if let Some(invocation) = ready.ledger.edit_invocation(&ready.invocation_id) {
+        invocation.selected = course.selected;
+        invocation.preserved = course.preserved;
+        invocation.blocked = course.blocked;
+        if let Some(reason) = course.reason {
+            invocation.add_reason(&reason);
+        } else if !ready.brakes.is_empty() {
+            let reasons: Vec<String> = ready.brakes.iter().map(Brake::reason).collect();
+            invocation.add_reason(&reasons.join("; "));
+        }
+    }
+    close::close(lease, &mut ready.ledger, &ready.invocation_id, ending, now)?;
+    Ok(Finish {
+        mode: Some(ready.mode),
+        run_id: ready.ledger.run.get().run_id.clone(),
+        invocation_id: Some(ready.invocation_id.clone()),
+        aggregate: status,
+        code: ending.code,
+        retry_brake_node_ids: ready.brakes.iter().map(|b| b.node_id.clone()).collect(),
+        trouble: close::trouble(&ready.ledger),
+    })
+}
+
+/// The end after an error: what is known is kept, the invocation says SCHEDULER_FAILED (SCH-12).
+fn fail(ctx: &Context, lease: Lease, ready: &mut Ready, failure: Failure) -> Failure {
+    ready.ledger.discard();
+    let (status, code) = if failure.code == "NETWORK_LEASE_INTERRUPTED" {
+        (AttemptStatus::Cancelled, "NETWORK_LEASE_INTERRUPTED")
+    } else {
+        (AttemptStatus::Failed, "SCHEDULER_FAILED")
+    };
+    let now = ctx.clock.now();
+    match close::close(
+        lease,
+        &mut ready.ledger,
+        &ready.invocation_id,
+        Ending { status, code },
+        now,
+    ) {
+        Ok(()) => failure,
+        Err(e) if e.code == failure.code => failure,
+        Err(e) => failure.detail(format!("the invocation could not be closed: {e}")),
+    }
+}
+
+/// Writes the aggregate of the nodes into the Run, if it changed or the Run starts now.
+pub fn refresh_aggregate(ledger: &mut Ledger, now: Timestamp) -> crate::flownet::record::status::RunStatus {
+    let run: &Run = ledger.run.get();
+    let started = !run.started_at.is_empty();
+    let status = aggregate(ledger.nodes.iter().map(|n| n.get().status), started);
+    if status != run.status {
+        *ledger.run.edit() = run.with_aggregate(status, now);
+    }
+    status
+}
+
+struct Scheduler<'a> {
+    ctx: &'a Context,
+    lease: &'a Lease,
+    ready: &'a mut Ready,
+}
+
+impl Scheduler<'_> {
+    fn nodes(&mut self) -> Result<Course, Failure> {
+        let contents = self.open_bundle()?;
+        let directory = RunDirectory::create(&self.ctx.runner.workdir)
+            .map_err(|e| Failure::new("RUN_NETWORK_FAILED", e.to_string()))?;
+        let mut course = Course::default();
+        for index in self.ready.network.order() {
+            let node = self.ready.network.nodes[index].clone();
+            let decided = disposition(&node, &self.ready.scope, |id| status_of(&self.ready.ledger, id));
+            match decided {
+                Disposition::Preserved => course.preserved.push(node.id),
+                Disposition::Excluded { reported: true } | Disposition::Block(_) => {
+                    course.blocked.push(node.id)
+                }
+                Disposition::Excluded { reported: false } => {}
+                Disposition::Deferred => course.selected.push(node.id),
+                Disposition::Run => {
+                    course.selected.push(node.id.clone());
+                    if course.early.is_none() && self.may_start(&mut course)? {
+                        let job = contents.jobs.get(&node.id).ok_or_else(|| {
+                            Failure::new(
+                                "BUNDLE_FILE_MISMATCH",
+                                format!("the bundle has no job of node '{}'", node.id),
+                            )
+                        })?;
+                        let sql = directory
+                            .write_job(&node.id, job)
+                            .map_err(|e| Failure::new("RUN_NETWORK_FAILED", e.to_string()))?;
+                        let compare = self.ready.baselines.contains(&node.id);
+                        let end = attempt::run(
+                            self.ctx,
+                            self.lease,
+                            &mut self.ready.ledger,
+                            &attempt::Task {
+                                node: &node,
+                                sql,
+                                invocation_id: &self.ready.invocation_id,
+                                compare_inputs: compare,
+                                log_is_runners: self.ready.log_is_runners,
+                            },
+                            |ledger, now| {
+                                block_dependents(&self.ready.network, &self.ready.scope, ledger, now);
+                                refresh_aggregate(ledger, now);
+                            },
+                        )?;
+                        note_end(&end, &mut course);
+                    }
+                }
+            }
+        }
+        // A failure to remove the directory is no failure of the Run; the next start removes what is left.
+        if let Err(e) = directory.remove() {
+            (self.ctx.warn)(e.to_string());
+        }
+        Ok(course)
+    }
+
+    /// The bundle as stored: read back and verified before anything of it is executed (BND-09, BND-10).
+    fn open_bundle(&mut self) -> Result<Contents, Failure> {
+        if let Some(contents) = self.ready.contents.take() {
+            return Ok(contents);
+        }
+        let run_id = self.ready.ledger.run.get().run_id.clone();
+        let stored = gather::run_by_id(self.ctx, &run_id)?;
+        let expected = self
+            .ready
+            .expected_zip
+            .clone()
+            .unwrap_or_else(|| stored.bundle_sha256.clone());
+        let contents = download(self.ctx, &stored, &expected)?;
+        self.ready.ledger.run = super::ledger::Entry::read(stored);
+        Ok(contents)
+    }
+
+    /// Nothing forbids a further node: no signal, no hold, and the lock is still ours (SCH-07).
+    fn may_start(&mut self, course: &mut Course) -> Result<bool, Failure> {
+        if self.ctx.stop.is_requested() {
+            course.early = Some(Ending {
+                status: AttemptStatus::Cancelled,
+                code: "NODES_DEFERRED",
+            });
+            course.reason = Some("stopped by a signal".to_owned());
+            return Ok(false);
+        }
+        let run_id = self.ready.ledger.run.get().run_id.clone();
+        let hold_key = key::hold_record_key(&run_id)?;
+        let text = query::one_of("record_key", &[hold_key.as_str(), self.lease.held_key()]);
+        let page = self.ctx.client.records(&self.ctx.state, &text, &[], false)?;
+        let owned = page.records.iter().any(|r| {
+            r.text("record_key") == self.lease.held_key() && r.text("lease_token") == self.lease.token()
+        });
+        if !owned {
+            return Err(Failure::new(
+                "NETWORK_LEASE_INTERRUPTED",
+                "the network lock was taken away; no further node was started",
+            ));
+        }
+        let Some(record) = page.records.iter().find(|r| r.text("record_key") == hold_key) else {
+            return Ok(true);
+        };
+        let hold = Hold::from_record(record)?;
+        if !hold.is_active() {
+            return Ok(true);
+        }
+        let mut entry = super::ledger::Entry::read(hold.clone());
+        if hold.state == HoldState::Requested {
+            *entry.edit() = hold.accepted(self.ctx.clock.now());
+        }
+        self.ready.ledger.hold = Some(entry);
+        course.early = Some(Ending {
+            status: AttemptStatus::Cancelled,
+            code: "STOP_REQUESTED",
+        });
+        course.reason = Some(format!("cancel request {hold_key} accepted"));
+        Ok(false)
+    }
+}
+
+fn note_end(end: &AttemptEnd, course: &mut Course) {
+    if end.io_code.is_some() {
+        course.io_code = end.io_code;
+    }
+    if end.stopped {
+        course.reason = Some("stopped by a signal".to_owned());
+    }
+}
+
+fn status_of(ledger: &Ledger, node_id: &str) -> NodeStatus {
+    // Definition and Node States were compared before; a missing one could never run.
+    ledger.node(node_id).map_or(NodeStatus::Skipped, |n| n.status)
+}
+
+/// WAITING nodes that cannot run any more become BLOCKED, in the commit of what blocks them (BTR-07).
+pub fn block_dependents(network: &Network, scope: &Scope, ledger: &mut Ledger, now: Timestamp) {
+    for (node_id, culprits) in blocked_closure(network, scope, |id| status_of(ledger, id)) {
+        if let Some(state) = ledger.edit_node(&node_id) {
+            set_blocked(state, culprits, now);
+        }
+    }
+}
+
+fn set_blocked(state: &mut NodeState, culprits: Vec<String>, now: Timestamp) {
+    state.status = NodeStatus::Blocked;
+    state.blocked_by = culprits;
+    "ALL_SUCCESS_NOT_SATISFIED".clone_into(&mut state.status_reason);
+    state.finished_at = now.iso_ms();
+    state.updated_at = now.iso_ms();
+}
+
+/// Downloads the bundle of a Run and verifies it.
+pub fn download(ctx: &Context, run: &Run, expected_sha256: &str) -> Result<Contents, Failure> {
+    let zip = ctx
+        .client
+        .download(&ctx.state, &run.bundle_file_key, MAX_BUNDLE_BYTES)
+        .map_err(|e| Failure::new("BUNDLE_UPLOAD_FAILED", format!("bundle download failed: {e}")))?;
+    Ok(bundle::open(&zip, expected_sha256)?)
+}

@@ -1,0 +1,167 @@
+//! Reading for `status`: at most 4 requests for one Run, 3 and one per 500 Runs for a list.
+
+use super::{Detail, Facts, Question, RunFacts, Selection};
+use crate::flownet::key;
+use crate::flownet::record::status::AttemptStatus;
+use crate::flownet::record::{Hold, Lock, Run, hold, lock, run};
+use crate::flownet::run::{Failure, gather as records};
+use crate::kintone::query;
+
+/// Reads what the question needs.
+pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
+    let lock_key = key::lock_key(question.profile, question.network_id)?;
+    match &question.selection {
+        Selection::All => list(question, &lock_key),
+        Selection::RunId(id) => one(question, &lock_key, query::one_of("run_id", &[id]), |r| {
+            r.run_id == *id
+        }),
+        Selection::BusinessKey(text) => {
+            let run_key = key::run_key(question.profile, question.network_id, text)?;
+            one(
+                question,
+                &lock_key,
+                query::one_of("record_key", &[&run_key]),
+                |r| r.record_key == run_key,
+            )
+        }
+    }
+}
+
+/// `record_type`, `lock_key` and `status` of the held lock (STA-02).
+fn lock_condition(lock_key: &str) -> String {
+    query::and(&[
+        query::one_of("record_type", &[lock::RECORD_TYPE]),
+        query::one_of("lock_key", &[lock_key]),
+        query::one_of("status", &[AttemptStatus::Running.as_str()]),
+    ])
+}
+
+/// Runs and the lock that meet `condition` or are the lock, in one walk.
+fn runs_and_lock(
+    question: &Question<'_>,
+    lock_key: &str,
+    condition: &str,
+) -> Result<(Vec<Run>, Option<Lock>), Failure> {
+    let runs = query::and(&[
+        query::one_of("record_type", &[run::RECORD_TYPE]),
+        condition.to_owned(),
+    ]);
+    let (mut found, mut held): (Vec<Run>, Vec<Lock>) = (Vec::new(), Vec::new());
+    let both = query::or(&[runs, lock_condition(lock_key)]);
+    for record in question.client.all_by_id(question.state, &both, &[])? {
+        match record.text("record_type") {
+            run::RECORD_TYPE => found.push(Run::from_record(&record)?),
+            lock::RECORD_TYPE if record.text("lock_key") == lock_key => {
+                held.push(Lock::from_record(&record)?)
+            }
+            _ => {}
+        }
+    }
+    if held.len() > 1 {
+        return Err(Failure::new(
+            "MULTIPLE_RECORDS",
+            "several records hold the network lock",
+        ));
+    }
+    Ok((found, held.pop()))
+}
+
+fn belongs(question: &Question<'_>, run: &Run) -> bool {
+    run.network_id == question.network_id && run.profile() == question.profile
+}
+
+fn list(question: &Question<'_>, lock_key: &str) -> Result<Facts, Failure> {
+    let condition = query::one_of("network_id", &[question.network_id]);
+    let (mut runs, held) = runs_and_lock(question, lock_key, &condition)?;
+    runs.retain(|r| belongs(question, r));
+    runs.sort_by(|a, b| crate::flownet::canonical_json::text_order(&a.run_id, &b.run_id));
+    let mut holds = Vec::new();
+    if !runs.is_empty() {
+        let condition = query::one_of("record_type", &[hold::RECORD_TYPE]);
+        for record in question.client.all_by_id(question.state, &condition, &[])? {
+            // A damaged hold of another network must not hide this one.
+            if runs.iter().any(|r| r.run_id == record.text("run_id")) {
+                holds.push(Hold::from_record(&record)?);
+            }
+        }
+    }
+    let owner_run = match &held {
+        Some(lock) if !runs.is_empty() => run_of_invocation(question, &lock.owner_invocation_id)?,
+        _ => None,
+    };
+    let runs = runs
+        .into_iter()
+        .map(|run| RunFacts {
+            hold: holds.iter().find(|h| h.run_id == run.run_id).cloned(),
+            owns_lock: owner_run.as_deref() == Some(run.run_id.as_str()),
+            run,
+            detail: None,
+        })
+        .collect();
+    Ok(facts(question, held, runs))
+}
+
+fn run_of_invocation(question: &Question<'_>, invocation_id: &str) -> Result<Option<String>, Failure> {
+    let Ok(record_key) = key::invocation_record_key(invocation_id) else {
+        return Ok(None);
+    };
+    let text = query::one_of("record_key", &[&record_key]);
+    let page = question
+        .client
+        .records(question.audit, &text, &["$id", "record_key", "run_id"], false)?;
+    let own = page.records.iter().find(|r| r.text("record_key") == record_key);
+    Ok(own.map(|r| r.text("run_id").to_owned()))
+}
+
+fn one(
+    question: &Question<'_>,
+    lock_key: &str,
+    condition: String,
+    wanted: impl Fn(&Run) -> bool,
+) -> Result<Facts, Failure> {
+    let (runs, held) = runs_and_lock(question, lock_key, &condition)?;
+    let mut exact: Vec<Run> = runs.into_iter().filter(|r| wanted(r)).collect();
+    if exact.len() > 1 {
+        return Err(Failure::new(
+            "MULTIPLE_RECORDS",
+            "several records are the Run that was asked for",
+        ));
+    }
+    let Some(found) = exact.pop().filter(|r| belongs(question, r)) else {
+        return Err(Failure::new(
+            "RECORD_NOT_FOUND",
+            format!(
+                "there is no such Run of network '{}' and profile '{}'",
+                question.network_id, question.profile
+            ),
+        ));
+    };
+    let mut all = records::read(question.client, question.state, question.audit, &found.run_id)?;
+    all.states.reverse();
+    all.attempts.reverse();
+    let owner = held.as_ref().map(|l| l.owner_invocation_id.as_str());
+    let run = RunFacts {
+        owns_lock: all
+            .invocations
+            .iter()
+            .any(|i| Some(i.invocation_id.as_str()) == owner),
+        hold: all.hold,
+        run: all.run.unwrap_or(found),
+        detail: Some(Detail {
+            invocations: all.invocations,
+            states: all.states,
+            attempts: all.attempts,
+            resolutions: all.resolutions,
+        }),
+    };
+    Ok(facts(question, held, vec![run]))
+}
+
+fn facts(question: &Question<'_>, lock: Option<Lock>, runs: Vec<RunFacts>) -> Facts {
+    Facts {
+        network_id: question.network_id.to_owned(),
+        profile: question.profile.to_owned(),
+        lock,
+        runs,
+    }
+}
