@@ -1,4 +1,8 @@
 //! Thin main: arguments in, exit code out.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ksql_flownet::sandbox::cli::run(std::env::args_os().skip(1))
+}
