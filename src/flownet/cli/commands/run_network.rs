@@ -105,12 +105,19 @@ fn execute(
         resume: arguments.resume,
         rerun_from: arguments.rerun_from.clone(),
     };
+    let known = [
+        ("network", arguments.network.clone()),
+        ("network_id", request.network.network_id.clone()),
+        ("profile", settings.profile.clone()),
+    ];
     let ended = run::start(&context, &request);
     let requests = Requests::from(client.requests());
     output.requests(&requests);
     match ended {
-        Ok(finish) => Ok(show(&finish, requests, output)),
-        Err(failure) => Err(translate(failure)),
+        Ok(finish) => Ok(show(&finish, requests, &known, output)),
+        Err(failure) => Err(known
+            .into_iter()
+            .fold(translate(failure), |f, (name, value)| f.fact(name, value))),
     }
 }
 
@@ -150,7 +157,12 @@ fn context(
 }
 
 /// Prints how the start ended (OUT-01, OUT-02) and tells what to look at.
-fn show(finish: &Finish, requests: Requests, output: &mut Output<'_>) -> ExitClass {
+fn show(
+    finish: &Finish,
+    requests: Requests,
+    known: &[(&'static str, String)],
+    output: &mut Output<'_>,
+) -> ExitClass {
     let line = RunLine {
         outcome: outcome(finish.mode),
         run_id: Some(finish.run_id.clone()),
@@ -197,6 +209,9 @@ fn show(finish: &Finish, requests: Requests, output: &mut Output<'_>) -> ExitCla
         format!("Run {} is {}", finish.run_id, finish.aggregate),
     )
     .fact("run_id", finish.run_id.clone());
+    for (name, value) in known {
+        failure = failure.fact(name, value.clone());
+    }
     if let Some(node) = finish.trouble.first() {
         failure = failure.fact("node_id", node.node_id.clone());
     }
