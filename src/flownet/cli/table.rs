@@ -372,7 +372,7 @@ pub const COMMANDS: &[Command] = &[
             "業務キーの Run を探すか作成し、ノードを 1 つずつ実行します。すでに SUCCESS の Run には何もしないので (終了コード 0)、同じコマンドを安全に繰り返せます。--business-key、--scheduled-for、--resume のどれもなければ、現在時刻から手動キーを作ります。",
         ),
         examples: &[
-            "ksql-flownet run-network networks/monthly-close.yaml --scheduled-for 2026-09-30T22:00:00+09:00",
+            "ksql-flownet run-network networks/monthly-close.yaml --resume --scheduled-for 2026-09-30T22:00:00+09:00",
             "ksql-flownet run-network networks/monthly-close.yaml --resume-run <run_id>",
             "ksql-flownet run-network networks/monthly-close.yaml --resume-run <run_id> --rerun-from <node_id>",
         ],

@@ -1,7 +1,7 @@
 //! Codes of status and of the operator commands (file 50 of the contract).
 
 use super::steps::{
-    AGAIN, ARCHIVE, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPORT, RESOLVE, RESUME, SHOW_NETWORK,
+    ARCHIVE, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPEAT, REPORT, RESOLVE, RESUME, SHOW_NETWORK,
     SHOW_RUN,
 };
 use super::{Entry, ExitClass, Step, entry, step};
@@ -194,7 +194,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "Whether the lock was released is not known.",
             "ロックが解放されたかどうか不明です。",
         ),
-        &[SHOW_NETWORK, AGAIN],
+        &[SHOW_NETWORK, REPEAT],
     ),
     entry(
         "AUDIT_FAILED",
@@ -263,7 +263,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The Network lock could not be kept; nothing was archived.",
             "Network ロックを維持できず、保管していません。",
         ),
-        &[SHOW_RUN, AGAIN],
+        &[SHOW_RUN, REPEAT],
     ),
     entry(
         "LEASE_INTERRUPTED_AFTER_ARCHIVE",
@@ -278,7 +278,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "ARCHIVE_WRITE_FAILED",
         ExitClass::Remote,
         text("The Run could not be archived.", "Run を保管できませんでした。"),
-        &[SHOW_RUN, AGAIN],
+        &[SHOW_RUN, REPEAT],
     ),
     entry(
         "ARCHIVE_UNCONFIRMED",
@@ -287,7 +287,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "Whether the Run was archived is not known.",
             "Run が保管されたかどうか不明です。",
         ),
-        &[SHOW_RUN, AGAIN],
+        &[SHOW_RUN, REPEAT],
     ),
     entry(
         "ARCHIVE_AUDIT_FAILED",

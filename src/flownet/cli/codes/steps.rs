@@ -23,8 +23,14 @@ pub(super) const RESUME: Step = step(
 /// Start again with the same key.
 pub(super) const AGAIN: Step = step(
     "",
-    "repeat the same command: it continues where it stopped and repeats no finished node",
-    "同じコマンドを繰り返す (止まった所から続き、完了したノードは繰り返さない)",
+    "repeat the same command with --resume: it continues where it stopped and repeats no finished node",
+    "同じコマンドに --resume を付けて繰り返す (止まった所から続き、完了したノードは繰り返さない)",
+);
+/// Do the same again.
+pub(super) const REPEAT: Step = step(
+    "",
+    "repeat the same command: what is already done is not done twice",
+    "同じコマンドを繰り返す (済んだ処理は二重に行われない)",
 );
 /// Wait and repeat.
 pub(super) const LATER: Step = step(

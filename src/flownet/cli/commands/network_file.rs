@@ -6,74 +6,63 @@ use serde::Serialize;
 
 use super::super::output::Output;
 use super::super::report::Failure;
-use crate::flownet::definition::{self, Loaded, Network, Problem, report};
+use crate::flownet::definition::{self, Loaded, Problem, report};
 
 /// A network file.
 pub struct NetworkFile {
-    /// The directory that its SQL paths start from.
+    /// The directory that its SQL paths start from, absolute.
     pub folder: PathBuf,
     /// Its bytes: what was checked is what will be stored (item 12).
     pub bytes: Vec<u8>,
-    /// What was found.
+    /// The definition and its errors by the rules that also hold for stored definitions.
     pub loaded: Loaded,
-}
-
-/// Which rules a definition must obey.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// It is to make new Runs: all rules, and the SQL files must be there.
-    NewRun,
-    /// It only names the network of a Run that exists: the rules that held when that Run was made.
-    ExistingRun,
+    /// What forbids a new Run in addition: our own rules and unreadable SQL files. A Run that exists has its SQL in its
+    /// bundle and goes on without them.
+    pub refusals: Vec<Problem>,
 }
 
 impl NetworkFile {
-    /// Reads a file. A file that cannot be read has one problem and no definition.
-    pub fn read(path: &str, purpose: Purpose) -> NetworkFile {
+    /// Reads a file. A file that cannot be read has one error and no definition.
+    pub fn read(path: &str) -> NetworkFile {
         let path = Path::new(path);
-        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        let folder = std::path::absolute(if folder.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            &folder
-        })
-        .unwrap_or(folder);
-        let (bytes, mut loaded) = match definition::read_file(path) {
-            Ok(bytes) => {
-                let loaded = match purpose {
-                    Purpose::NewRun => definition::load(&bytes),
-                    Purpose::ExistingRun => definition::load_stored(&bytes),
-                };
-                (bytes, loaded)
-            }
-            Err(problem) => (
-                Vec::new(),
-                Loaded {
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let folder = std::path::absolute(parent).unwrap_or_else(|_| parent.to_path_buf());
+        let bytes = match definition::read_file(path) {
+            Ok(bytes) => bytes,
+            Err(problem) => {
+                let loaded = Loaded {
                     problems: vec![problem],
                     ..Loaded::default()
-                },
-            ),
+                };
+                return NetworkFile {
+                    folder,
+                    bytes: Vec::new(),
+                    loaded,
+                    refusals: Vec::new(),
+                };
+            }
         };
-        if purpose == Purpose::NewRun
-            && let Some(network) = &loaded.network
-        {
-            loaded
-                .problems
-                .extend(definition::check_sql_files(network, &folder));
+        let mut loaded = definition::load(&bytes);
+        // `load` adds our rules behind those of the contract.
+        let contract = definition::load_stored(&bytes).problems.len();
+        let mut refusals = loaded.problems.split_off(contract.min(loaded.problems.len()));
+        if let Some(network) = &loaded.network {
+            refusals.extend(definition::check_sql_files(network, &folder));
         }
         NetworkFile {
             folder,
             bytes,
             loaded,
+            refusals,
         }
     }
 
-    /// The definition, if nothing is wrong.
-    pub fn valid(&self) -> Option<&Network> {
-        self.loaded
-            .network
-            .as_ref()
-            .filter(|_| self.loaded.problems.is_empty())
+    /// Everything that forbids a new Run, in the order of validate.
+    pub fn problems(&self) -> Vec<Problem> {
+        [self.loaded.problems.as_slice(), &self.refusals].concat()
     }
 }
 

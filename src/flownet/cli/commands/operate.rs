@@ -8,7 +8,7 @@ use super::super::report::Failure;
 use super::super::settings::{ArchiveSettings, Environment, OperateSettings, PollSettings};
 use super::super::table::Command;
 use super::super::walk::Words;
-use super::network_file::{self, NetworkFile, Purpose};
+use super::network_file::{self, NetworkFile};
 use super::{settings_failure, surroundings};
 
 /// Largest reason or result file, in bytes: more than any kintone field holds.
@@ -29,7 +29,7 @@ pub fn run(command: &'static Command, words: &Words, env: &Environment<'_>) -> R
         }
         "archive-run" => {
             read_text(command, words, "--reason-file")?;
-            NetworkFile::read(words.operand(), Purpose::ExistingRun)
+            NetworkFile::read(words.operand())
                 .loaded
                 .into_valid()
                 .map_err(|problems| network_file::invalid(command.fallback, &problems))?;

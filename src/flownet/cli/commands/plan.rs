@@ -6,7 +6,7 @@ use super::super::codes::ExitClass;
 use super::super::output::Output;
 use super::super::report::Failure;
 use super::super::walk::Words;
-use super::network_file::{self, Finding, NetworkFile, Purpose};
+use super::network_file::{self, Finding, NetworkFile};
 use crate::flownet::definition::{Network, business_key, report};
 
 #[derive(Serialize)]
@@ -27,10 +27,11 @@ struct PlannedNode<'a> {
 
 /// Runs the command.
 pub fn run(words: &Words, output: &mut Output<'_>) -> Result<ExitClass, Failure> {
-    let file = NetworkFile::read(words.operand(), Purpose::NewRun);
+    let file = NetworkFile::read(words.operand());
+    let problems = file.problems();
     let loaded = &file.loaded;
     let Some(network) = &loaded.network else {
-        return Err(network_file::failure(&loaded.problems));
+        return Err(network_file::failure(&problems));
     };
     let key = business_key::resolve(
         &network.policy,
@@ -39,10 +40,10 @@ pub fn run(words: &Words, output: &mut Output<'_>) -> Result<ExitClass, Failure>
         words.value("--business-key"),
     );
     let key = match key {
-        Ok(key) if loaded.problems.is_empty() => key,
+        Ok(key) if problems.is_empty() => key,
         Ok(_) => return Err(network_file::failure(&loaded.problems)),
-        Err(problems) => {
-            let all = report::with_key_problems(loaded.problems.clone(), problems);
+        Err(of_key) => {
+            let all = report::with_key_problems(problems, of_key);
             return Err(network_file::failure(&all));
         }
     };

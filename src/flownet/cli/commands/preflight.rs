@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::super::report::Failure;
 use super::super::settings::{Environment, IoSettings, RunSettings};
-use super::network_file::{self, NetworkFile, Purpose};
+use super::network_file::{self, NetworkFile};
 use super::run_network::{Arguments, FALLBACK};
 use super::settings_failure;
 use crate::flownet::child::{ChildError, StopSignal, machine};
@@ -21,7 +21,9 @@ pub struct Checked {
     pub bytes: Vec<u8>,
     /// The definition.
     pub network: Network,
-    /// Remarks about it.
+    /// What forbids a new Run, to be raised when it turns out that there is none yet ([`network_file::invalid`]).
+    pub refusals: Vec<Problem>,
+    /// Remarks about the definition.
     pub warnings: Vec<Problem>,
     /// The business key; nothing with `--resume-run` (KEY-08).
     pub business_key: Option<String>,
@@ -39,28 +41,17 @@ pub fn check(
     env: &Environment<'_>,
     stop: &StopSignal,
 ) -> Result<Checked, Failure> {
-    let continues = arguments.resume || arguments.resume_run.is_some();
-    let purpose = if continues {
-        Purpose::ExistingRun
-    } else {
-        Purpose::NewRun
-    };
     let NetworkFile {
         folder,
         bytes,
         mut loaded,
-    } = NetworkFile::read(&arguments.network, purpose);
-    if let Some(network) = &loaded.network
-        && !continues
-    {
-        loaded
-            .problems
-            .extend(network.job_lock_problems(&settings.profile));
-    }
+        mut refusals,
+    } = NetworkFile::read(&arguments.network);
     let warnings = std::mem::take(&mut loaded.warnings);
     let network = loaded
         .into_valid()
         .map_err(|problems| network_file::invalid(FALLBACK, &problems))?;
+    refusals.extend(network.job_lock_problems(&settings.profile));
     let key = arguments
         .resume_run
         .is_none()
@@ -79,6 +70,7 @@ pub fn check(
         folder,
         bytes,
         network,
+        refusals,
         warnings,
         business_key: key,
         capabilities,

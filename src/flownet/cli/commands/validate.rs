@@ -6,7 +6,7 @@ use super::super::codes::ExitClass;
 use super::super::output::Output;
 use super::super::report::Failure;
 use super::super::walk::Words;
-use super::network_file::{self, Finding, NetworkFile, Purpose};
+use super::network_file::{self, Finding, NetworkFile};
 use crate::flownet::definition::report;
 
 #[derive(Serialize)]
@@ -19,9 +19,10 @@ struct Validated<'a> {
 /// Runs the command.
 pub fn run(words: &Words, output: &mut Output<'_>) -> Result<ExitClass, Failure> {
     let path = words.operand();
-    let file = NetworkFile::read(path, Purpose::NewRun);
-    let Some(network) = file.valid() else {
-        return Err(network_file::failure(&file.loaded.problems));
+    let file = NetworkFile::read(path);
+    let problems = file.problems();
+    let Some(network) = file.loaded.network.as_ref().filter(|_| problems.is_empty()) else {
+        return Err(network_file::failure(&problems));
     };
     network_file::warn(&file.loaded.warnings, output);
     if output.choices().json {
