@@ -117,7 +117,7 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "KSQL_FLOWNET_PROFILE",
         &["run-network", "poll-requests", "archive-run"],
-        Need::UnlessFlag("--profile"),
+        Need::Required,
         text(
             "profile of the runner's configuration, part of every key; --profile of archive-run replaces it",
             "実行プログラムの設定のプロファイル。すべてのキーの一部。archive-run では --profile で代用できる",
