@@ -28,12 +28,7 @@ impl CastType {
 
 /// `CAST(x AS T)` as two arguments, the second the type name; a text that is no number stays as it is.
 pub(super) fn cast(args: &[&str], out: &mut String) -> Result<(), Refusal> {
-    let target = CastType::parse(args[1]).ok_or_else(|| {
-        Refusal::Argument(format!(
-            "unknown type '{}'; use TEXT, VARCHAR, CHAR, NUMBER, INT, INTEGER, DECIMAL or FLOAT",
-            args[1]
-        ))
-    })?;
+    let target = target(args[1])?;
     let number = parse_number(args[0]);
     if target == CastType::Text || number.is_nan() {
         out.push_str(args[0]);
@@ -41,4 +36,19 @@ pub(super) fn cast(args: &[&str], out: &mut String) -> Result<(), Refusal> {
         write_number(number, out);
     }
     Ok(())
+}
+
+pub(super) fn check(args: &[Option<&str>]) -> Result<(), Refusal> {
+    match args {
+        [_, Some(name)] => target(name).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
+fn target(name: &str) -> Result<CastType, Refusal> {
+    CastType::parse(name).ok_or_else(|| {
+        Refusal::Argument(format!(
+            "unknown type '{name}'; use TEXT, VARCHAR, CHAR, NUMBER, INT, INTEGER, DECIMAL or FLOAT"
+        ))
+    })
 }

@@ -97,20 +97,16 @@ pub(super) fn datediff(args: &[&str], out: &mut String) {
 /// `DATE_ADD(d, n, unit)`: the day of the month is clamped to the end of the target month.
 pub(super) fn date_add(args: &[&str], out: &mut String) -> Result<(), Refusal> {
     let text = args[0];
-    let unit = DateUnit::parse(args[2])
-        .ok_or_else(|| Refusal::Argument(format!("unknown unit '{}'; use YEAR, MONTH or DAY", args[2])))?;
+    let unit = unit(args[2])?;
     if is_short(text) {
         out.push_str(text);
         return Ok(());
     }
-    let amount = parse_number(args[1]).trunc();
-    if !amount.is_finite() {
-        return Err(Refusal::Argument(format!("'{}' is no number of units", args[1])));
-    }
+    let amount = amount(args[1])?;
     let Some(date) = real_date(text) else {
         return Ok(());
     };
-    let moved = unit.shift(date, amount as i64).ok_or_else(|| {
+    let moved = unit.shift(date, amount).ok_or_else(|| {
         Refusal::Argument(format!(
             "{text} moved by {} {} leaves the years 0 to 9999",
             args[1], args[2]
@@ -118,6 +114,30 @@ pub(super) fn date_add(args: &[&str], out: &mut String) -> Result<(), Refusal> {
     })?;
     out.push_str(&iso_date(moved));
     Ok(())
+}
+
+pub(super) fn check_date_add(args: &[Option<&str>]) -> Result<(), Refusal> {
+    if let [_, amount_text, unit_name] = args {
+        unit_name.map(unit).transpose()?;
+        amount_text.map(amount).transpose()?;
+    }
+    Ok(())
+}
+
+fn unit(name: &str) -> Result<DateUnit, Refusal> {
+    DateUnit::parse(name)
+        .ok_or_else(|| Refusal::Argument(format!("unknown unit '{name}'; use YEAR, MONTH or DAY")))
+}
+
+/// A whole number of units; fractions are cut off.
+fn amount(text: &str) -> Result<i64, Refusal> {
+    let amount = parse_number(text).trunc();
+    if amount.is_finite() {
+        // The cast saturates; such an amount leaves the calendar anyway.
+        Ok(amount as i64)
+    } else {
+        Err(Refusal::Argument(format!("'{text}' is no number of units")))
+    }
 }
 
 /// `LAST_DAY(d)`: `''` when the text is too short or names no month.

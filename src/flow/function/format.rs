@@ -40,6 +40,13 @@ pub(super) fn format(args: &[&str], out: &mut String) -> Result<(), Refusal> {
     Ok(())
 }
 
+pub(super) fn check(args: &[Option<&str>]) -> Result<(), Refusal> {
+    match args {
+        [_, Some(pattern)] => Pattern::parse(pattern).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
 impl Pattern {
     fn parse(text: &str) -> Result<Self, Refusal> {
         let refused = || {

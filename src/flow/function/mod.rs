@@ -52,7 +52,11 @@ pub struct Function {
     /// How the result compares.
     pub result: ResultMode,
     eval: Eval,
+    literals: LiteralCheck,
 }
+
+/// Looks at the arguments that are literals (the others are `None`) and refuses what no row could make right.
+type LiteralCheck = fn(&[Option<&str>]) -> Result<(), Refusal>;
 
 /// The code of a function, by what it needs.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +90,16 @@ impl Function {
                 },
             ))
         }
+    }
+
+    /// Checks everything that is known before the first row: the count, and literal units, types, patterns, flags.
+    /// `None` stands for an argument that is no literal.
+    ///
+    /// # Errors
+    /// [`FunctionError`] that [`Function::call`] would give for every row.
+    pub fn check(&self, args: &[Option<&str>]) -> Result<(), FunctionError> {
+        self.check_count(args.len())?;
+        (self.literals)(args).map_err(|refusal| FunctionError::new(self.name, refusal))
     }
 
     /// True when the result is a number, given which arguments are (LNG-70); `cast_type` is the target of CAST.

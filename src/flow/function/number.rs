@@ -52,6 +52,7 @@ pub(super) fn modulo(args: &[&str], out: &mut String) {
     write_number(result, out);
 }
 
+/// `POWER(a, b)`, correctly rounded where the platform is; ECMAScript leaves the last digit to the engine.
 pub(super) fn power(args: &[&str], out: &mut String) {
     let (base, exponent) = (parse_number(args[0]), parse_number(args[1]));
     // IEEE pow(±1, ±Infinity) and pow(1, NaN) are 1, in ECMAScript they are NaN.

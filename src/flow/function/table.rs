@@ -2,7 +2,9 @@
 
 use super::Eval::{Checked, Clock, Matching, Plain};
 use super::ResultMode::{CastTarget, Number, NumberIfAll, Text};
-use super::{Eval, Function, ResultMode, cast, choice, clock, date, format, number, regexp, text};
+use super::{
+    Eval, Function, LiteralCheck, ResultMode, cast, choice, clock, date, format, number, regexp, text,
+};
 
 /// No greatest number of arguments.
 const ANY: usize = usize::MAX;
@@ -15,11 +17,16 @@ const fn row(name: &'static str, args: (usize, usize), result: ResultMode, eval:
         max_args: if args.1 == ANY { None } else { Some(args.1) },
         result,
         eval,
+        literals: |_| Ok(()),
     }
 }
 
 const fn aliased(aliases: &'static [&'static str], row: Function) -> Function {
     Function { aliases, ..row }
+}
+
+const fn checked(literals: LiteralCheck, row: Function) -> Function {
+    Function { literals, ..row }
 }
 
 /// Every scalar function.
@@ -42,15 +49,27 @@ pub static FUNCTIONS: [Function; 48] = [
     row("RPAD", (2, 3), Text, Checked(text::rpad)),
     row("CONCAT", (2, ANY), Text, Plain(text::concat)),
     row("REPLACE", (3, 3), Text, Checked(text::replace)),
-    row("TRANSLATE", (3, 3), Text, Checked(text::translate)),
+    checked(
+        text::check_translate,
+        row("TRANSLATE", (3, 3), Text, Checked(text::translate)),
+    ),
     row("COALESCE", (2, ANY), NumberIfAll, Plain(choice::coalesce)),
     row("ISNULL", (2, 2), NumberIfAll, Plain(choice::coalesce)),
     row("NULLIF", (2, 2), NumberIfAll, Plain(choice::nullif)),
     row("GREATEST", (2, ANY), NumberIfAll, Plain(choice::greatest)),
     row("LEAST", (2, ANY), NumberIfAll, Plain(choice::least)),
-    row("REGEXP_LIKE", (2, 3), Text, Matching(regexp::like)),
-    row("REGEXP_SUBSTR", (2, 3), Text, Matching(regexp::substr)),
-    row("REGEXP_REPLACE", (3, 5), Text, Matching(regexp::replace)),
+    checked(
+        regexp::check_match,
+        row("REGEXP_LIKE", (2, 3), Text, Matching(regexp::like)),
+    ),
+    checked(
+        regexp::check_match,
+        row("REGEXP_SUBSTR", (2, 3), Text, Matching(regexp::substr)),
+    ),
+    checked(
+        regexp::check_replace,
+        row("REGEXP_REPLACE", (3, 5), Text, Matching(regexp::replace)),
+    ),
     row("ROUND", (1, 2), Number, Plain(number::round)),
     row("FLOOR", (1, 2), Number, Plain(number::floor)),
     aliased(&["CEILING"], row("CEIL", (1, 2), Number, Plain(number::ceil))),
@@ -62,8 +81,14 @@ pub static FUNCTIONS: [Function; 48] = [
     row("MOD", (2, 2), Number, Plain(number::modulo)),
     aliased(&["POW"], row("POWER", (2, 2), Number, Plain(number::power))),
     row("SQRT", (1, 1), Number, Plain(number::sqrt)),
-    row("FORMAT", (2, 2), Text, Checked(format::format)),
-    aliased(&["CONVERT"], row("CAST", (2, 2), CastTarget, Checked(cast::cast))),
+    checked(
+        format::check,
+        row("FORMAT", (2, 2), Text, Checked(format::format)),
+    ),
+    aliased(
+        &["CONVERT"],
+        checked(cast::check, row("CAST", (2, 2), CastTarget, Checked(cast::cast))),
+    ),
     row("YEAR", (1, 1), Number, Plain(date::year)),
     row("MONTH", (1, 1), Number, Plain(date::month)),
     row("DAY", (1, 1), Number, Plain(date::day)),
@@ -72,7 +97,10 @@ pub static FUNCTIONS: [Function; 48] = [
     row("WEEK", (1, 1), Number, Plain(date::week)),
     row("DATE_FORMAT", (2, 2), Text, Plain(date::date_format)),
     row("DATEDIFF", (2, 2), Number, Plain(date::datediff)),
-    row("DATE_ADD", (3, 3), Text, Checked(date::date_add)),
+    checked(
+        date::check_date_add,
+        row("DATE_ADD", (3, 3), Text, Checked(date::date_add)),
+    ),
     row("LAST_DAY", (1, 1), Text, Plain(date::last_day)),
     row("TODAY", (0, 0), Text, Clock(clock::today)),
     row("CURRENT_DATE", (0, 0), Text, Clock(clock::today)),

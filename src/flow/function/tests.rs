@@ -120,6 +120,42 @@ fn names_and_counts() {
 }
 
 #[test]
+fn literals_are_checked_before_any_row() {
+    let check = |name: &str, args: &[Option<&str>]| lookup(name).unwrap().check(args).is_ok();
+    for (name, args) in [
+        ("DATE_ADD", [None, Some("x"), Some("DAY")].as_slice()),
+        ("DATE_ADD", &[None, None, Some("WEEK")]),
+        ("CAST", &[None, Some("DATE")]),
+        ("FORMAT", &[None, Some("abc")]),
+        ("TRANSLATE", &[None, Some("ab"), Some("x")]),
+        ("REGEXP_LIKE", &[None, Some("(")]),
+        ("REGEXP_LIKE", &[None, None, Some("g")]),
+        ("REGEXP_SUBSTR", &[None, Some("a"), Some("ii")]),
+        ("REGEXP_REPLACE", &[None, None, Some("$`")]),
+        ("REGEXP_REPLACE", &[None, None, None, Some("x")]),
+        ("REGEXP_REPLACE", &[None, None, None, None, Some("-1")]),
+        ("UPPER", &[]),
+    ] {
+        assert!(!check(name, args), "{name}{args:?}");
+    }
+    for (name, args) in [
+        ("DATE_ADD", [None, None, None].as_slice()),
+        ("DATE_ADD", &[Some("not a date"), Some("1"), Some("day")]),
+        ("CAST", &[None, Some("int")]),
+        ("FORMAT", &[None, None]),
+        ("TRANSLATE", &[None, Some("ab"), None]),
+        ("REGEXP_LIKE", &[None, Some("a+"), None]),
+        (
+            "REGEXP_REPLACE",
+            &[None, Some("a"), Some("$1"), Some("i"), Some("2")],
+        ),
+        ("UPPER", &[None]),
+    ] {
+        assert!(check(name, args), "{name}{args:?}");
+    }
+}
+
+#[test]
 fn result_modes() {
     let numeric = |name: &str, args: &[bool]| lookup(name).unwrap().is_numeric(args, None);
     assert!(numeric("LENGTH", &[false]));
@@ -372,6 +408,11 @@ fn results_are_limited() {
     assert_eq!(refused("REPLACE", &[&long, "x", &long]), Refusal::TooLong);
     assert_eq!(refused("LPAD", &["", "1e9"]), Refusal::TooLong);
     assert_eq!(refused("REGEXP_REPLACE", &[&long, "x", &long]), Refusal::TooLong);
+    let whole = "$&".repeat(4096);
+    assert_eq!(
+        refused("REGEXP_REPLACE", &[&long, "^x*$", &whole]),
+        Refusal::TooLong
+    );
     let third = "x".repeat(MAX_RESULT_BYTES / 2);
     assert_eq!(refused("CONCAT", &[&third, &third, "y"]), Refusal::TooLong);
 }

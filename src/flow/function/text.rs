@@ -130,18 +130,30 @@ pub(super) fn replace(args: &[&str], out: &mut String) -> Outcome {
 
 /// `TRANSLATE(s, from, to)`: one code point to one code point; the first mapping of a code point wins.
 pub(super) fn translate(args: &[&str], out: &mut String) -> Outcome {
-    let (from, to) = (args[1].chars().count(), args[2].chars().count());
-    if from != to {
-        return Err(Refusal::Argument(format!(
-            "the second and third argument must have the same length, but have {from} and {to} characters"
-        )));
-    }
+    same_length(args[1], args[2])?;
     let mapped = |c: char| {
         let mut pairs = args[1].chars().zip(args[2].chars());
         pairs.find(|(from, _)| *from == c).map_or(c, |(_, to)| to)
     };
     out.extend(args[0].chars().map(mapped));
     Ok(())
+}
+
+pub(super) fn check_translate(args: &[Option<&str>]) -> Outcome {
+    match args {
+        [_, Some(from), Some(to)] => same_length(from, to),
+        _ => Ok(()),
+    }
+}
+
+fn same_length(from: &str, to: &str) -> Outcome {
+    let (from, to) = (from.chars().count(), to.chars().count());
+    if from == to {
+        return Ok(());
+    }
+    Err(Refusal::Argument(format!(
+        "the second and third argument must have the same length, but have {from} and {to} characters"
+    )))
 }
 
 /// A length or position: truncated; 0 for what is not positive or no number.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::is_blank;
+use super::number::parse_short;
 
 /// Exponents are clamped to this magnitude, far outside any number a form can hold.
 const EXPONENT_LIMIT: i64 = 100_000_000_000_000_000;
@@ -253,6 +254,10 @@ fn scan_exponent(text: &[u8]) -> Option<i64> {
 /// Order of two texts in number mode (LNG-43): `''` < −Infinity < finite < Infinity < NaN < other text;
 /// finite numbers by exact decimal value, other texts by code points.
 pub fn compare_numbers(left: &str, right: &str) -> Ordering {
+    // Two decimals of at most 15 digits are ordered like their doubles: both readings are exact enough to differ.
+    if let (Some(a), Some(b)) = (parse_short(left.as_bytes()), parse_short(right.as_bytes())) {
+        return a.partial_cmp(&b).unwrap_or(Ordering::Equal);
+    }
     let (a, b) = (Band::of(left), Band::of(right));
     match (&a, &b) {
         (Band::Finite(a), Band::Finite(b)) => a.compare(b),

@@ -43,7 +43,7 @@ pub fn parse_number(text: &str) -> f64 {
 }
 
 /// At most 15 digits with an optional sign and point: the quotient of two exact doubles is correctly rounded.
-fn parse_short(text: &[u8]) -> Option<f64> {
+pub(super) fn parse_short(text: &[u8]) -> Option<f64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
@@ -232,6 +232,11 @@ mod tests {
         }
     }
 
+    /// A number with more digits than a literal may show.
+    fn half_way(whole: f64, quarters: f64) -> f64 {
+        whole + quarters
+    }
+
     #[test]
     fn numbers_print_as_ecmascript_does() {
         for (number, text) in [
@@ -253,9 +258,9 @@ mod tests {
             (9_007_199_254_740_992.0, "9007199254740992"),
             (9_007_199_254_740_991.0, "9007199254740991"),
             // Half-way between two shortest texts: the even one.
-            (1_314_207_313_728_615.25, "1314207313728615.2"),
-            (1_314_207_313_728_615.75, "1314207313728615.8"),
-            (-1_474_952_696_112_428.25, "-1474952696112428.2"),
+            (half_way(1_314_207_313_728_615.0, 0.25), "1314207313728615.2"),
+            (half_way(1_314_207_313_728_615.0, 0.75), "1314207313728615.8"),
+            (half_way(-1_474_952_696_112_428.0, -0.25), "-1474952696112428.2"),
             (-42.0, "-42"),
             (6721.6, "6721.6"),
             (f64::NAN, "NaN"),

@@ -37,9 +37,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
                 text.push('.');
                 text.push_str(&frac);
             }
-            if let Some(exponent) = exponent {
-                text.push_str(&format!("e{exponent}"));
-            }
+            text.extend(exponent.map(|exponent| format!("e{exponent}")));
             Drawn {
                 negative,
                 int,
