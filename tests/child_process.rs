@@ -268,6 +268,43 @@ fn a_running_child_can_be_recognised_and_a_dropped_one_is_killed() {
 }
 
 #[test]
+fn the_child_has_our_environment_without_our_secrets() {
+    const SECRET: &str = "KSQL_FLOWNET_STATE_API_TOKEN";
+    const NAME: &str = "the_child_has_our_environment_without_our_secrets";
+    if std::env::var_os(SECRET).is_none() {
+        // A test cannot change its own environment; it runs once more with another one.
+        let again = std::process::Command::new(std::env::current_exe().expect("test program"))
+            .args(["--exact", NAME])
+            .env(SECRET, "topsecret1")
+            .env("KSQL_FLOW_LOG_API_TOKEN", "logsecret1")
+            .output()
+            .expect("started");
+        assert!(
+            again.status.success(),
+            "{}",
+            String::from_utf8_lossy(&again.stdout)
+        );
+        return;
+    }
+    let bench = Bench::new("environment");
+    let script = "env > $D/env; echo \"token topsecret1 and logsecret1\" >&2";
+    assert_eq!(bench.run(script, LONG, None).stderr_tail, "token *** and ***\n");
+    let seen = fs::read_to_string(bench.file("env")).expect("written");
+    assert!(!seen.contains(SECRET) && seen.contains("KSQL_FLOW_LOG_API_TOKEN=logsecret1"));
+
+    let mut runner = bench.runner(script, LONG);
+    runner.env = EnvPolicy::Inherit;
+    launch::spawn(&runner, &bench.request(None))
+        .expect("started")
+        .wait(&StopSignal::new());
+    assert!(
+        fs::read_to_string(bench.file("env"))
+            .expect("written")
+            .contains(SECRET)
+    );
+}
+
+#[test]
 fn nothing_is_started_over_an_old_result() {
     let bench = Bench::new("stale");
     fs::write(bench.file("metadata/result.json"), "{}").expect("fixture");
@@ -338,6 +375,25 @@ fn machine_commands_answer_with_one_json_value() {
     let (code, text) = describe(&bench, "kill -KILL $$").expect_err("signal");
     assert_eq!(code, ChildCode::ProcessFailed);
     assert!(text.starts_with("kSQL-Flow process ended without an exit code for describe-profile"));
+}
+
+#[test]
+fn a_configuration_that_needs_our_secrets_is_refused_before_the_start() {
+    let bench = Bench::new("secret-config");
+    let mut runner = bench.runner("echo > $D/ran; echo '{}'", LONG);
+    runner.config = bench.file("ksql.config.json");
+    let text =
+        r#"{"profiles":{"prod":{"apps":{"a":{"id":1,"tokens":["env:KSQL_FLOWNET_STATE_API_TOKEN"]}}}}}"#;
+    fs::write(&runner.config, text).expect("fixture");
+    let error = machine::describe_profile(&runner, &StopSignal::new()).expect_err("refused");
+    assert!(
+        error
+            .to_string()
+            .contains("KSQL_FLOWNET_STATE_API_TOKEN is not handed to the runner")
+    );
+    assert!(!bench.file("ran").exists());
+    runner.env = EnvPolicy::Inherit;
+    machine::describe_profile(&runner, &StopSignal::new()).expect("as the original does");
 }
 
 #[test]

@@ -6,10 +6,14 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::process::Command;
 
+use serde_json::Value;
+
 /// Variable that chooses the policy.
 pub const CHILD_ENV: &str = "KSQL_FLOWNET_CHILD_ENV";
 /// Secret values shorter than this are not searched for in foreign text: they would hide ordinary words.
 const MIN_MASKED_CHARS: usize = 6;
+/// Longest chain of `extends` that is followed; the runner itself refuses cycles.
+const MAX_EXTENDS: usize = 32;
 
 /// Which variables a child process inherits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -53,17 +57,51 @@ impl EnvPolicy {
     }
 
     /// What to tell when the runner's text names a variable that this policy withholds.
-    pub(super) fn hint(self, text: &str) -> Option<String> {
+    pub fn hint(self, text: &str) -> Option<String> {
         if self == Self::Inherit {
             return None;
         }
-        let name = text
-            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .find(|word| is_secret_name(OsStr::new(word)))?;
-        Some(format!(
-            "{name} is not handed to the runner; give the job configuration a variable of its own, or set \
-             {CHILD_ENV}=inherit"
-        ))
+        text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .find(|word| is_secret_name(OsStr::new(word)))
+            .map(withheld)
+    }
+
+    /// The same for a runner configuration, before anything is started: does the profile, or one that it extends, refer
+    /// to a withheld variable with `env:NAME`? A configuration that is not understood is left to the runner.
+    pub fn configuration_hint(self, configuration: &[u8], profile: &str) -> Option<String> {
+        if self == Self::Inherit {
+            return None;
+        }
+        let root: Value = serde_json::from_slice(configuration).ok()?;
+        let mut next = Some(profile);
+        for _ in 0..MAX_EXTENDS {
+            let object = &root["profiles"][next?];
+            if let Some(name) = withheld_reference(object) {
+                return Some(withheld(&name));
+            }
+            next = object["extends"].as_str();
+        }
+        None
+    }
+}
+
+fn withheld(name: impl AsRef<str>) -> String {
+    format!(
+        "{} is not handed to the runner; give the job configuration a variable of its own, or set {CHILD_ENV}=inherit",
+        name.as_ref()
+    )
+}
+
+/// The first `env:NAME` below `value` that names one of our secrets.
+fn withheld_reference(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => text
+            .strip_prefix("env:")
+            .filter(|name| is_secret_name(OsStr::new(name)))
+            .map(str::to_owned),
+        Value::Array(items) => items.iter().find_map(withheld_reference),
+        Value::Object(members) => members.values().find_map(withheld_reference),
+        _ => None,
     }
 }
 
@@ -144,6 +182,22 @@ mod tests {
         );
         assert_eq!(EnvPolicy::Inherit.hint(text), None);
         assert_eq!(EnvPolicy::WithoutSecrets.hint("MY_TOKEN is not set"), None);
+    }
+
+    #[test]
+    fn a_configuration_that_needs_a_withheld_variable_is_noticed_before_the_start() {
+        let text = br#"{"profiles":{
+            "base":{"apps":{"a":{"id":1,"tokens":["env:KSQL_FLOWNET_STATE_API_TOKEN"]}}},
+            "prod":{"extends":"base","baseUrl":"x"},
+            "own":{"apps":{"a":{"id":1,"tokens":["env:APP_TOKEN"]}}},
+            "loop":{"extends":"loop"}}}"#;
+        let policy = EnvPolicy::WithoutSecrets;
+        assert!(policy.configuration_hint(text, "prod").is_some());
+        for profile in ["own", "loop", "absent"] {
+            assert_eq!(policy.configuration_hint(text, profile), None, "{profile}");
+        }
+        assert_eq!(EnvPolicy::Inherit.configuration_hint(text, "prod"), None);
+        assert_eq!(policy.configuration_hint(b"{", "prod"), None);
     }
 
     #[test]

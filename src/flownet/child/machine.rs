@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -195,6 +195,16 @@ pub(super) fn run(
             format!("kSQL-Flow {name} was not started: stop requested"),
         ));
     }
+    if let Some(hint) = configuration_hint(runner, command) {
+        let mut failed = fail(
+            ChildCode::ProcessFailed,
+            format!(
+                "kSQL-Flow {name} was not started: the configuration needs a variable of the control plane"
+            ),
+        );
+        failed.hint = Some(hint);
+        return Err(failed);
+    }
     let mut process = Process::start(runner, command.arguments(runner), Stdout::Kept(MAX_OUTPUT_BYTES))
         .map_err(|error| {
             let mut failed = fail(
@@ -257,6 +267,19 @@ pub(super) fn run(
             stderr_tail: ended.stderr_tail,
         }),
     }
+}
+
+/// A job configuration that names one of our secrets fails here, before anything ran (D-02, item 10).
+fn configuration_hint(runner: &Runner, command: MachineCommand<'_>) -> Option<String> {
+    if command == MachineCommand::Capabilities {
+        return None;
+    }
+    let mut configuration = Vec::new();
+    // What cannot be read is left to the runner, which says why.
+    std::fs::File::open(&runner.config)
+        .and_then(|f| f.take(MAX_OUTPUT_BYTES as u64).read_to_end(&mut configuration))
+        .ok()?;
+    runner.env.configuration_hint(&configuration, &runner.profile)
 }
 
 /// What to look at when the operating system refused to start the program.

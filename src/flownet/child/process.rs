@@ -21,6 +21,9 @@ pub(super) const STDERR_TAIL_BYTES: usize = 64 << 10;
 /// Shortest and longest pause between two looks at the child.
 const POLL: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 
+/// Looks at a killed child before it is given up.
+const DROP_LOOKS: usize = 40;
+
 /// What is kept of the child's standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stdout {
@@ -225,11 +228,16 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// A child that nobody waits for any more must not outlive its owner unnoticed.
+    /// A child that nobody waits for any more must not outlive its owner unnoticed. One that cannot be killed, another
+    /// user's or one stuck in the kernel, is not waited for without end.
     fn drop(&mut self) {
-        if !self.reaped {
+        for _ in 0..DROP_LOOKS {
+            if self.reaped {
+                return;
+            }
             self.signal_group(Signal::KILL);
-            let _ = self.child.wait();
+            std::thread::sleep(POLL[1]);
+            self.reap();
         }
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// Longest `cmdline` that is searched, in bytes; a longer one is a doubt.
 const MAX_CMDLINE: u64 = 8 << 20;
-/// Longest `stat` line that is read, in bytes.
-const MAX_STAT: u64 = 4096;
+/// Longest `stat`, `status` or other small file that is read, in bytes.
+const MAX_STAT: u64 = 16 << 10;
 
 /// One boot of one kernel (`/proc/sys/kernel/random/boot_id`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -139,6 +139,17 @@ impl ProcessTable {
     /// Start time of a process that has not ended (clock ticks since boot); `None` when there is none with that pid.
     pub fn process_start_time(&self, pid: u32) -> Result<Option<u64>, Doubt> {
         Ok(self.stat(pid)?.filter(|s| !s.has_ended()).map(|s| s.start_time))
+    }
+
+    /// Signals that this process ignores, usually because its parent did: bit n-1 stands for signal n.
+    pub fn ignored_signals(&self) -> Result<u64, Doubt> {
+        let path = self.root.join("self/status");
+        let bytes = read_capped(&path, MAX_STAT).map_err(|e| Doubt::about(&path, e))?;
+        String::from_utf8_lossy(&bytes)
+            .lines()
+            .find_map(|line| line.strip_prefix("SigIgn:"))
+            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .ok_or_else(|| Doubt::odd(&path, "has an unknown form"))
     }
 
     /// Every pid of the table, unsorted.
@@ -394,6 +405,21 @@ mod tests {
         assert!(!table.group_is_alive(16).expect("readable"));
         fs::write(root.join("17/stat"), STAT).expect("fixture");
         assert!(table.group_is_alive(16).expect("readable"));
+        fs::remove_dir_all(root).expect("cleanup");
+    }
+
+    #[test]
+    fn the_mask_of_ignored_signals_is_read() {
+        let (root, table) = fake("status");
+        fs::create_dir_all(root.join("self")).expect("fixture");
+        fs::write(
+            root.join("self/status"),
+            "Name:\tx\nSigIgn:\t0000000000000003\nSigCgt:\t00\n",
+        )
+        .expect("fixture");
+        assert_eq!(table.ignored_signals().expect("mask"), 3);
+        fs::write(root.join("self/status"), "Name:\tx\n").expect("fixture");
+        assert!(table.ignored_signals().is_err());
         fs::remove_dir_all(root).expect("cleanup");
     }
 

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::process_table::ProcessTable;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 /// Counts stop requests. Clones share the count.
@@ -22,10 +23,16 @@ impl StopSignal {
     }
 
     /// Connects SIGINT, SIGTERM and SIGHUP: each delivery is one request. Call once per process.
+    ///
+    /// A signal that was ignored when we were started stays ignored: `nohup` and background jobs rely on that.
     pub fn install() -> io::Result<Self> {
         let stop = Self::new();
         let (mut deliveries, writer) = UnixStream::pair()?;
+        let ignored = ProcessTable::default().ignored_signals().unwrap_or(0);
         for signal in [SIGINT, SIGTERM, SIGHUP] {
+            if ignored & (1 << (signal - 1)) != 0 {
+                continue;
+            }
             // The handler only writes one byte, without blocking: all a signal handler may do.
             signal_hook::low_level::pipe::register(signal, writer.try_clone()?)?;
         }

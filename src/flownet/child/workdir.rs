@@ -29,6 +29,8 @@ const NAME_TRIES: usize = 16;
 /// Name and largest size of the file that says whose directory it is.
 const OWNER_FILE: &str = "owner";
 const MAX_OWNER_BYTES: u64 = 4096;
+/// How long files of attempts are kept when nobody removed them.
+pub const METADATA_AGE: Duration = Duration::from_hours(90 * 24);
 /// Largest result file that is read: the contract's texts and receipts stay far below.
 pub const MAX_RESULT_BYTES: u64 = 16 << 20;
 
@@ -205,8 +207,40 @@ pub fn keep_stderr(workdir: &Path, attempt_id: &str, text: &str) -> Result<Optio
     Ok(Some(path))
 }
 
+/// Removes files of attempts that nobody can be interested in any more: left by killed processes, or kept texts of old
+/// failures. Returns how many.
+fn remove_old_metadata(workdir: &Path, now: SystemTime) -> Result<usize, WorkdirError> {
+    let directory = workdir.join("metadata");
+    let entries = match fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(e) => return Err(failed("read", &directory)(e)),
+    };
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry.map_err(failed("read", &directory))?;
+        let name = entry.file_name();
+        let ours = Path::new(&name).extension().is_some_and(|e| e == "json")
+            || name.to_str().is_some_and(|n| n.ends_with(".stderr.txt"));
+        let old = entry
+            .metadata()
+            .ok()
+            .filter(|m| ours && m.is_file())
+            .and_then(|m| m.modified().ok())
+            .and_then(|touched| now.duration_since(touched).ok())
+            .is_some_and(|age| age > METADATA_AGE);
+        if old {
+            let path = entry.path();
+            fs::remove_file(&path).map_err(failed("remove", &path))?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
 /// Removes run directories whose owner is gone and which were not touched for `older_than` (the lease time), and
-/// returns them. Another host's, another container's and another program's directories are never touched.
+/// returns them. Another host's, another container's and another program's directories are never touched. Files of
+/// attempts go after [`METADATA_AGE`].
 pub fn remove_abandoned(
     workdir: &Path,
     older_than: Duration,
@@ -229,6 +263,7 @@ pub fn remove_abandoned(
         }
     }
     removed.sort();
+    remove_old_metadata(workdir, now)?;
     Ok(removed)
 }
 
@@ -350,6 +385,23 @@ mod tests {
         assert_eq!(read_result(&work.0), None);
         remove_result(&file).expect("removed");
         remove_result(&file).expect("already gone");
+    }
+
+    #[test]
+    fn files_of_attempts_are_removed_when_nobody_can_want_them_any_more() {
+        let work = Fixture::new("metadata");
+        prepare_metadata(&work.0).expect("made");
+        let other = work.0.join("metadata/notes.txt");
+        fs::write(&other, "mine").expect("fixture");
+        fs::write(result_path(&work.0, "a"), "{}").expect("fixture");
+        let text = keep_stderr(&work.0, "a", "why\n").expect("kept").expect("path");
+        assert_eq!(fs::read_to_string(&text).expect("text"), "why\n");
+        assert_eq!(keep_stderr(&work.0, "b", "").expect("nothing to keep"), None);
+        let now = SystemTime::now();
+        assert_eq!(remove_old_metadata(&work.0, now).expect("readable"), 0);
+        let later = now + METADATA_AGE + Duration::from_mins(1);
+        assert_eq!(remove_old_metadata(&work.0, later).expect("readable"), 2);
+        assert!(other.exists() && !text.exists());
     }
 
     #[test]

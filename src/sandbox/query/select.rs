@@ -89,7 +89,11 @@ fn walk<T>(
     ascending: bool,
     visit: &mut impl FnMut(T) -> bool,
 ) {
-    while let Some(item) = if ascending { items.next() } else { items.next_back() } {
+    while let Some(item) = if ascending {
+        items.next()
+    } else {
+        items.next_back()
+    } {
         if !visit(item) {
             return;
         }
