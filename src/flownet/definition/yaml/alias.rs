@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::raw::{Document, RawNode};
-use super::{MAX_ALIASES, convert, value_error};
+use super::{MAX_ALIASES, value_error};
 use crate::flownet::definition::problem::Problem;
 
 /// Largest product per anchor.
@@ -17,16 +17,15 @@ const LIMIT: u64 = 100;
 pub(super) fn check(document: &Document) -> Result<(), Problem> {
     let mut anchors: HashMap<usize, Anchor> = HashMap::new();
     let mut contents: HashMap<usize, Contents> = HashMap::new();
-    let uncounted = convert::merge_aliases(document);
     let mut seen = 0;
-    for (id, node) in document.nodes.iter().enumerate() {
+    for node in &document.nodes {
         match &node {
             RawNode::Unresolved(name) => {
                 return Err(value_error(&format!(
                     "ReferenceError: Unresolved alias (the anchor must be set before the alias): {name}"
                 )));
             }
-            RawNode::Alias(target, _) if !uncounted.contains(&id) => {
+            RawNode::Alias(target, _) => {
                 seen += 1;
                 let weight = contents
                     .entry(*target)

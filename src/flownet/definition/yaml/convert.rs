@@ -1,10 +1,10 @@
 //! Raw nodes to values: keys become text, equal names collapse, 1.1 merges are applied, properties get their order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::key_text::key_text;
 use super::raw::{Document, RawNode, Version};
-use super::scalar::{Quoting, ScalarValue};
+use super::scalar::{Quoting, Scalar, ScalarValue};
 use super::tree::{Item, NodeId, Tree};
 use super::value_error;
 use crate::flownet::canonical_json::array_index;
@@ -120,9 +120,12 @@ impl Properties {
 }
 
 fn is_merge_key(document: &Document, id: usize) -> bool {
-    document.version == Version::V1_1
-        && matches!(&document.nodes[id], RawNode::Scalar(s)
-            if s.quoting == Quoting::Plain && !s.tagged && s.source == MERGE)
+    matches!(&document.nodes[id], RawNode::Scalar(scalar) if is_merge_scalar(document.version, scalar))
+}
+
+/// Whether a scalar, as a key, asks for a merge.
+pub(super) fn is_merge_scalar(version: Version, scalar: &Scalar) -> bool {
+    version == Version::V1_1 && scalar.quoting == Quoting::Plain && !scalar.tagged && scalar.source == MERGE
 }
 
 /// The maps that a merge value names: one, or the members of a list.
@@ -131,21 +134,4 @@ fn merge_sources(document: &Document, value: usize) -> Vec<usize> {
         RawNode::List(members) => members.clone(),
         _ => vec![value],
     }
-}
-
-/// The aliases that only name merge sources; they are not counted against the limit (DEF-08).
-pub(super) fn merge_aliases(document: &Document) -> HashSet<usize> {
-    if document.version == Version::V1_2 {
-        return HashSet::new();
-    }
-    let mut aliases = HashSet::new();
-    for node in &document.nodes {
-        if let RawNode::Map(entries) = &node {
-            for (_, value) in entries.iter().filter(|(k, _)| is_merge_key(document, *k)) {
-                aliases.insert(*value);
-                aliases.extend(merge_sources(document, *value));
-            }
-        }
-    }
-    aliases
 }

@@ -2,16 +2,22 @@
 
 use std::collections::{HashMap, HashSet};
 
-use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, Tag, options};
+use granit_parser::{
+    ErrorKind, Event, Marker, Options, Parser, ScalarStyle, Span, StructureStyle, Tag, options,
+};
 
+use super::layout::Layout;
 use super::raw::{Document, RawNode, Version};
 use super::scalar::{self, Quoting, Scalar, ScalarValue};
 use super::stand_in::StandIns;
-use super::{MAX_DEPTH, parse_error};
+use super::{MAX_DEPTH, convert, parse_error};
 use crate::flownet::definition::problem::Problem;
 
 /// What core tags start with.
 const CORE: &str = "tag:yaml.org,2002:";
+
+/// Most places where a space is put between `:` and a bracket; each costs one more reading of the text.
+const MAX_ADJACENT_VALUES: usize = 200;
 
 /// Parses one document. On failure: every repeated key up to the first syntax error, and that error.
 pub(super) fn parse(text: &str) -> Result<Document, Vec<Problem>> {
@@ -19,29 +25,66 @@ pub(super) fn parse(text: &str) -> Result<Document, Vec<Problem>> {
     let Some((text, stand_ins)) = StandIns::exchange(text) else {
         return Err(vec![parse_error("too many different characters", 1, 1)]);
     };
-    let mut builder = Builder::new(&stand_ins);
-    for next in Parser::new_from_str_with_options(&text, dialect()) {
+    // `{a:[b]}` is valid YAML that the parser refuses; it takes `{a: [b]}`.
+    let mut text = text.into_owned();
+    for _ in 0..MAX_ADJACENT_VALUES {
+        match attempt(&text, &stand_ins) {
+            Attempt::Done(outcome) => return outcome,
+            Attempt::AdjacentValue(at) => text.insert(at, ' '),
+        }
+    }
+    Err(vec![parse_error(
+        "too many ':' without a space before '[' or '{'",
+        1,
+        1,
+    )])
+}
+
+enum Attempt {
+    Done(Result<Document, Vec<Problem>>),
+    /// Byte offset of a bracket that follows `:` immediately.
+    AdjacentValue(usize),
+}
+
+fn attempt(text: &str, stand_ins: &StandIns) -> Attempt {
+    let mut builder = Builder::new(stand_ins, Layout::of(text));
+    for next in Parser::new_from_str_with_options(text, dialect()) {
         let outcome = match next {
-            Ok((event, span)) => builder.take(event, span.start),
-            Err(error) => Err(problem_at(&stand_ins.restore(&error.info()), *error.marker())),
+            Ok((event, span)) => builder.take(event, span),
+            Err(error) => {
+                if *error.kind() == ErrorKind::FlowMappingValueAdjacentCollection
+                    && let Some(colon) = error.marker().byte_offset()
+                    && text.is_char_boundary(colon + 1)
+                {
+                    return Attempt::AdjacentValue(colon + 1);
+                }
+                Err(problem_at(&stand_ins.restore(&error.info()), *error.marker()))
+            }
         };
         if let Err(problem) = outcome {
             builder.problems.push(problem);
             break;
         }
     }
-    builder.finish()
+    Attempt::Done(builder.finish())
 }
 
 fn dialect() -> Options {
     options! {
-        strict_indentation: true,
         emit_unresolved_aliases: true,
         emit_anchor_events: true,
         emit_comments: false,
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     }
+}
+
+fn under_indented(what: &str, (line, column): (usize, usize)) -> Problem {
+    parse_error(
+        &format!("{what} in a block collection must be indented more than the collection"),
+        line,
+        column,
+    )
 }
 
 fn problem_at(what: &str, at: Marker) -> Problem {
@@ -55,6 +98,10 @@ struct Open {
     key: Option<usize>,
     keys: HashSet<KeyIdentity>,
     is_map: bool,
+    style: StructureStyle,
+    start: Marker,
+    /// Column that the lines inside must exceed, for a block collection.
+    indent: usize,
 }
 
 /// Equality of keys: the scalar with its type (DEF-05). Collections and aliases never repeat each other.
@@ -81,6 +128,7 @@ impl KeyIdentity {
 
 struct Builder<'a> {
     stand_ins: &'a StandIns,
+    layout: Layout<'a>,
     nodes: Vec<RawNode>,
     /// Parser's anchor number to node.
     anchors: HashMap<usize, usize>,
@@ -93,9 +141,10 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(stand_ins: &'a StandIns) -> Self {
+    fn new(stand_ins: &'a StandIns, layout: Layout<'a>) -> Self {
         Self {
             stand_ins,
+            layout,
             nodes: Vec::new(),
             anchors: HashMap::new(),
             names: HashMap::new(),
@@ -107,11 +156,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn take(&mut self, event: Event<'_>, at: Marker) -> Result<(), Problem> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Problem> {
+        let at = span.start;
         match event {
             Event::DocumentStart(_, version) => {
                 self.documents += 1;
-                if self.documents > 1 {
+                if self.documents > 1 || self.layout.starts_with_end_marker() {
                     return Err(problem_at("only one document is allowed", at));
                 }
                 if version.is_some_and(|v| (v.major, v.minor) == (1, 1)) {
@@ -119,30 +169,39 @@ impl<'a> Builder<'a> {
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
-                let scalar = self.scalar(&text, style, tag.as_deref());
-                let identity = KeyIdentity::of(&scalar);
+                if matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted)
+                    && let Some(parent) = self.block_indent()
+                    && let Some(fault) = self.layout.quoted_fault(at, span.end, parent)
+                {
+                    return Err(under_indented("a quoted text", fault));
+                }
+                // An absent value has no place in the text; the parser shows it as `~`.
+                let absent = style == ScalarStyle::Plain && span.is_empty();
+                let text = if absent { "" } else { text.as_ref() };
+                let scalar = self.scalar(text, style, tag.as_deref());
+                // 1.1 allows several merges in one map.
+                let identity =
+                    KeyIdentity::of(&scalar).filter(|_| !convert::is_merge_scalar(self.version, &scalar));
                 let node = self.add(RawNode::Scalar(scalar), anchor);
                 self.place(node, identity, at);
             }
-            Event::SequenceStart(_, anchor, tag) => {
-                let kind = if is_opaque(tag.as_deref()) {
+            Event::SequenceStart(style, anchor, tag) => {
+                let kind = if has_core_tag(tag.as_deref(), &["omap", "pairs"]) {
                     RawNode::Opaque
                 } else {
                     RawNode::List(Vec::new())
                 };
-                self.begin(kind, anchor, false, at);
+                self.begin(kind, anchor, false, style, at)?;
             }
-            Event::MappingStart(_, anchor, tag) => {
-                let kind = if is_opaque(tag.as_deref()) {
+            Event::MappingStart(style, anchor, tag) => {
+                let kind = if has_core_tag(tag.as_deref(), &["set"]) {
                     RawNode::Opaque
                 } else {
                     RawNode::Map(Vec::new())
                 };
-                self.begin(kind, anchor, true, at);
+                self.begin(kind, anchor, true, style, at)?;
             }
-            Event::SequenceEnd | Event::MappingEnd => {
-                self.open.pop();
-            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(at)?,
             Event::Anchor(id, name) => {
                 self.names.insert(id, self.stand_ins.restore(&name));
             }
@@ -172,7 +231,25 @@ impl<'a> Builder<'a> {
         node
     }
 
-    fn begin(&mut self, kind: RawNode, anchor: usize, is_map: bool, at: Marker) {
+    fn begin(
+        &mut self,
+        kind: RawNode,
+        anchor: usize,
+        is_map: bool,
+        style: StructureStyle,
+        at: Marker,
+    ) -> Result<(), Problem> {
+        if style == StructureStyle::Block && self.layout.is_tab_indented(at) {
+            return Err(problem_at("tabs must not be used as indentation", at));
+        }
+        let indent = self.open.last().map_or(at.col(), |parent| {
+            let is_block_sequence = style == StructureStyle::Block && !is_map;
+            if is_block_sequence && self.layout.is_indentless(at, parent.indent) {
+                parent.indent
+            } else {
+                at.col()
+            }
+        });
         let node = self.add(kind, anchor);
         self.place(node, None, at);
         self.open.push(Open {
@@ -180,7 +257,38 @@ impl<'a> Builder<'a> {
             key: None,
             keys: HashSet::new(),
             is_map,
+            style,
+            start: at,
+            indent,
         });
+        Ok(())
+    }
+
+    fn end(&mut self, at: Marker) -> Result<(), Problem> {
+        let Some(closed) = self.open.pop() else {
+            return Ok(());
+        };
+        let is_outermost_flow = closed.style == StructureStyle::Flow
+            && self
+                .open
+                .last()
+                .is_some_and(|open| open.style == StructureStyle::Block);
+        if is_outermost_flow
+            && let Some(parent) = self.block_indent()
+            && let Some(fault) = self.layout.flow_fault(closed.start, at, parent)
+        {
+            return Err(under_indented("a flow collection", fault));
+        }
+        Ok(())
+    }
+
+    /// Column of the innermost open block collection.
+    fn block_indent(&self) -> Option<usize> {
+        self.open
+            .iter()
+            .rev()
+            .find(|open| open.style == StructureStyle::Block)
+            .map(|open| open.indent)
     }
 
     /// Puts a node into the collection that is open, as element, key or value.
@@ -212,7 +320,6 @@ impl<'a> Builder<'a> {
             ScalarStyle::SingleQuoted => Quoting::Single,
             _ => Quoting::Double,
         };
-        // The parser shows an absent value as a plain `~`; both are null, and as keys both are the empty text.
         let source = self.stand_ins.restore(text);
         let value = match (tag, quoting) {
             (None, Quoting::Plain) => scalar::plain(&source, self.version),
@@ -260,8 +367,8 @@ fn core_kind(tag: &Tag) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Whether a tag turns a collection into a value without a JSON form (DEF-12).
-fn is_opaque(tag: Option<&Tag>) -> bool {
+/// Whether a tag is one of these core tags, which turn a collection into a value without a JSON form (DEF-12).
+fn has_core_tag(tag: Option<&Tag>, kinds: &[&str]) -> bool {
     tag.and_then(core_kind)
-        .is_some_and(|kind| matches!(kind.as_str(), "set" | "omap" | "pairs"))
+        .is_some_and(|kind| kinds.contains(&kind.as_str()))
 }

@@ -48,7 +48,14 @@ fn flow(document: &Document, id: usize) -> String {
         RawNode::Map(entries) => {
             let entries: Vec<String> = entries
                 .iter()
-                .map(|(k, v)| format!("{}: {}", flow(document, *k), flow(document, *v)))
+                .map(|(k, v)| {
+                    let (key, value) = (flow(document, *k), flow(document, *v));
+                    if value.is_empty() {
+                        key
+                    } else {
+                        format!("{key}: {value}")
+                    }
+                })
                 .collect();
             format!("{{ {} }}", entries.join(", "))
         }

@@ -11,8 +11,10 @@ mod alias;
 mod convert;
 mod event;
 mod key_text;
+mod layout;
 mod raw;
 mod scalar;
+mod scalar_1_1;
 mod stand_in;
 mod tree;
 
