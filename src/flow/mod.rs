@@ -5,6 +5,7 @@ pub mod apps;
 pub mod calendar;
 pub mod csv;
 pub mod dml;
+pub mod durable_file;
 pub mod exec;
 pub mod function;
 pub mod plan;

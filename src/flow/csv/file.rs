@@ -1,15 +1,11 @@
-//! Files appear whole or not at all (RNR-134): a temporary file beside the target, written, synced and then
-//! renamed over it.
+//! Export files appear whole or not at all, and none before all are serialised (RNR-134).
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use super::{OutputReceipt, Serialised};
-
-/// Tries to find a free temporary name.
-const MAX_NAMES: u32 = 100;
+use crate::flow::durable_file::{self, Access, Existing};
 
 /// A serialised file and where it goes.
 #[derive(Clone, Debug)]
@@ -44,7 +40,9 @@ pub struct CommitError {
 pub fn commit(sinks: Vec<Sink>) -> Committed {
     let mut receipts = Vec::with_capacity(sinks.len());
     for sink in sinks {
-        if let Err(error) = write_atomically(&sink.path, &sink.file.bytes) {
+        if let Err(error) =
+            durable_file::write(&sink.path, &sink.file.bytes, Existing::Replace, Access::Usual)
+        {
             let failure = Some(CommitError {
                 name: sink.name,
                 error,
@@ -65,50 +63,6 @@ pub fn commit(sinks: Vec<Sink>) -> Committed {
     }
 }
 
-fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (temporary, mut file) = create_beside(path)?;
-    let written = file
-        .write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| {
-            drop(file);
-            fs::rename(&temporary, path)
-        });
-    if written.is_err() {
-        // The failure that is reported matters more than this one.
-        let _ = fs::remove_file(&temporary);
-        return written;
-    }
-    // The new name is only durable with its folder.
-    File::open(folder_of(path))?.sync_all()
-}
-
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
-    let mut taken = None;
-    for number in 0..MAX_NAMES {
-        let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(name);
-        temporary.push(format!(".{}-{number}.tmp", std::process::id()));
-        let temporary = folder_of(path).join(temporary);
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-            Ok(file) => return Ok((temporary, file)),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => taken = Some(e),
-            Err(e) => return Err(e),
-        }
-    }
-    Err(taken.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 impl fmt::Display for CommitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "export '{}' could not be written: {}", self.name, self.error)
@@ -125,6 +79,7 @@ impl std::error::Error for CommitError {
 mod tests {
     use super::*;
     use crate::flow::csv::Encoding;
+    use std::fs;
 
     fn sink(name: &str, path: PathBuf, text: &str) -> Sink {
         let file = Serialised {

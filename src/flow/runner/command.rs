@@ -11,6 +11,7 @@ use std::path::Path;
 pub use table::{COMMANDS, Command, CommandRow, FLAGS, FlagRow, ORCHESTRATION};
 pub use usage::usage;
 
+use super::file_flags;
 use table::{CONFIG, CONFLICTS, PROFILE};
 
 /// Flags as given on the command line.
@@ -297,6 +298,10 @@ impl Walk {
         };
         if needs_file && flags.job_file().is_none() {
             return Err(format!("{name} needs -f FILE"));
+        }
+        if self.row.command == Command::Run {
+            file_flags::imports(flags, flags.has("--result-json"))?;
+            file_flags::exports(flags)?;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The local JSONL file of one execution: complete where the log app is abridged (RNR-80).
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
 
@@ -95,7 +95,7 @@ pub struct Journal {
     envelope: Map<String, Value>,
     masker: Arc<Masker>,
     console: Console,
-    warned: Cell<bool>,
+    warned: AtomicBool,
 }
 
 impl Journal {
@@ -122,7 +122,7 @@ impl Journal {
             envelope,
             masker,
             console,
-            warned: Cell::new(false),
+            warned: AtomicBool::new(false),
         }
     }
 
@@ -142,7 +142,7 @@ impl Journal {
             line.extend(payload);
         }
         if let Err(error) = self.append(&Value::Object(line))
-            && !self.warned.replace(true)
+            && !self.warned.swap(true, Ordering::Relaxed)
         {
             self.console
                 .warn(format_args!("cannot write {}: {error}", self.path.display()));

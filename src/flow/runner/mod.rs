@@ -14,6 +14,7 @@ pub mod config;
 pub mod connection;
 pub mod console;
 pub mod describe;
+pub mod file_flags;
 pub mod graph;
 pub mod host;
 pub mod job_lock;

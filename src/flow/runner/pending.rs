@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::console::Console;
-use super::host::{self, Existing};
+use super::host;
 use super::log_app::{LogApp, LogRecord};
 use super::verdict::Failure;
 use crate::flow::calendar::instant_millis;
+use crate::flow::durable_file::{self, Access, Existing};
 use crate::kintone::ErrorKind;
 
 /// Largest queued write that is read, in bytes.
@@ -86,7 +87,7 @@ impl PendingQueue {
         );
         fs::create_dir_all(&self.folder)?;
         let text = serde_json::to_vec(&entry).map_err(io::Error::other)?;
-        host::write_atomically(&self.folder.join(name), &text, Existing::Refuse)
+        durable_file::write(&self.folder.join(name), &text, Existing::Refuse, Access::Owner)
     }
 
     /// Sends what is queued, oldest first, until the first failure that may pass. A write that kintone refuses for good

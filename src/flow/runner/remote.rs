@@ -5,11 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::cancellation::Cancellation;
 use super::config::{Authentication, Profile};
 use super::verdict::{Failure, ResultCode};
 use crate::flow::apps::{
@@ -22,36 +20,10 @@ use crate::kintone::{self, App, Client, Fields, Outcome, Request, Target, Update
 const APPS_PER_PAGE: usize = 100;
 const MAX_APPS: usize = 1000;
 
-/// When a job must stop: looked at before every request (RNR-74, RNR-77).
-pub struct Boundary<'a> {
-    /// A signal.
-    pub cancellation: &'a Cancellation,
-    /// The time limit of the job, with the words that name it.
-    pub deadline: Option<(Instant, &'static str)>,
-}
-
-impl Boundary<'_> {
-    /// # Errors
-    /// The job must not send anything more.
-    pub fn check(&self) -> Result<(), Failure> {
-        if self.cancellation.requested() {
-            return Err(Failure::new(ResultCode::Cancelled, "cancelled by a signal"));
-        }
-        match self.deadline {
-            Some((deadline, name)) if Instant::now() >= deadline => Err(Failure::new(
-                ResultCode::ExecutionTimeout,
-                format!("the time limit is over ({name}); what was written before stays written"),
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// The kintone environment of a profile, as the engine sees it.
 pub struct Remote<'a> {
     client: &'a Client,
     profile: &'a Profile,
-    boundary: Boundary<'a>,
     forms: &'a FormCache,
 }
 
@@ -68,31 +40,16 @@ impl FormCache {
 
 impl<'a> Remote<'a> {
     /// Reads nothing yet.
-    pub fn new(
-        client: &'a Client,
-        profile: &'a Profile,
-        boundary: Boundary<'a>,
-        forms: &'a FormCache,
-    ) -> Self {
+    pub fn new(client: &'a Client, profile: &'a Profile, forms: &'a FormCache) -> Self {
         Self {
             client,
             profile,
-            boundary,
             forms,
         }
     }
 
-    /// When nothing more may be sent.
-    pub fn boundary(&self) -> &Boundary<'a> {
-        &self.boundary
-    }
-
-    /// The address of an app, when a request may be sent now.
     fn app(&self, app: AppId) -> Result<App, AppsError> {
-        self.boundary
-            .check()
-            .and_then(|()| self.profile.address(app.0))
-            .map_err(AppsError::new)
+        self.profile.address(app.0).map_err(AppsError::new)
     }
 
     /// Whether every one of these records is gone: what a DELETE with a lost answer has to be asked (KTB-138).

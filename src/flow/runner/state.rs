@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::host::{self, Existing};
+use super::host;
 use super::local_lock::{FOLDER, file_of};
+use crate::flow::durable_file::{self, Access, Existing};
 
 /// Version of the file format.
 const SCHEMA_VERSION: u64 = 1;
@@ -79,7 +80,12 @@ impl State {
             return;
         };
         if fs::create_dir_all(FOLDER).is_ok() {
-            let _ = host::write_atomically(&file_of("state", &self.profile), &text, Existing::Replace);
+            let _ = durable_file::write(
+                &file_of("state", &self.profile),
+                &text,
+                Existing::Replace,
+                Access::Owner,
+            );
         }
     }
 

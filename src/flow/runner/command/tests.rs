@@ -169,3 +169,19 @@ fn help_lists_every_command_and_flag() {
         }
     }
 }
+
+#[test]
+fn the_manual_pages_name_every_command_and_flag() {
+    for page in [
+        include_str!("../../../../man/ksql-flow.1"),
+        include_str!("../../../../man/ja/ksql-flow.1"),
+    ] {
+        for row in COMMANDS {
+            assert!(page.contains(&format!("Cm {}", row.name)), "{}", row.name);
+        }
+        for flag in FLAGS {
+            let name = flag.name.strip_prefix('-').expect("a dash");
+            assert!(page.contains(&format!("Fl {name}")), "{}", flag.name);
+        }
+    }
+}

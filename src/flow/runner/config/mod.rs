@@ -13,6 +13,7 @@ use self::ordered_json::Node;
 use self::resolve::Resolver;
 use super::host;
 use super::verdict::Failure;
+use crate::flow::apps::AppMap;
 use crate::flow::calendar::Zone;
 use crate::kintone::{self, BaseUrl, Secret};
 
@@ -130,6 +131,8 @@ pub struct Profile {
     pub guest_space: Option<u64>,
     /// Logical apps in the order of the file.
     pub apps: Vec<LogicalApp>,
+    /// The same, as the SQL looks them up.
+    pub app_map: AppMap,
     /// Name of the log app; always one of `apps`.
     pub log_app: Option<String>,
     /// Time limit of one request, as written.

@@ -11,6 +11,7 @@ use super::{
     Authentication, Environment, HeartbeatOn, Limits, Logging, LogicalApp, Notifications, Profile, Retry,
     Secrets,
 };
+use crate::flow::apps::{AppId, AppMap};
 use crate::flow::calendar::Zone;
 use crate::kintone::{BaseUrl, Secret};
 
@@ -110,6 +111,7 @@ impl<'a> Resolver<'a> {
             Some(node) => Some(positive(node, &self.path("guestSpaceId"))?),
         };
         let apps = self.apps()?;
+        let app_map = self.app_map(&apps)?;
         let log_app = match self.chain[0].get("logApp") {
             None | Some(Node::Null) => None,
             Some(node) => {
@@ -141,6 +143,7 @@ impl<'a> Resolver<'a> {
             basic_auth,
             guest_space,
             apps,
+            app_map,
             log_app,
             http_timeout_ms,
             limits,
@@ -306,6 +309,21 @@ impl<'a> Resolver<'a> {
             });
         }
         Ok(apps)
+    }
+
+    /// Names that SQL cannot tell apart would make a job write to the wrong app.
+    fn app_map(&self, apps: &[LogicalApp]) -> Result<AppMap, String> {
+        let mut map = AppMap::new();
+        for app in apps {
+            map.insert(&app.name, AppId(app.id)).map_err(|earlier| {
+                format!(
+                    "{}: {:?} and {earlier:?} are one name in SQL",
+                    self.path("apps"),
+                    app.name
+                )
+            })?;
+        }
+        Ok(map)
     }
 
     fn limits(&self) -> Result<Limits, String> {

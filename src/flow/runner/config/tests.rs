@@ -169,6 +169,16 @@ fn nearer_profiles_replace_whole_keys_but_never_lend_apps() {
 }
 
 #[test]
+fn names_that_sql_cannot_tell_apart_are_refused() {
+    let json = with(r#","apps":{"受注a":{"id":1},"受注A":{"id":2}}"#);
+    let error = load(&json).expect_err("refused");
+    assert_eq!(
+        error,
+        "profiles.p.apps: \"受注A\" and \"受注a\" are one name in SQL"
+    );
+}
+
+#[test]
 fn other_profiles_need_no_environment() {
     let json = r#"{"defaultProfile":"a","profiles":{"a":{"baseUrl":"env:URL"},
         "b":{"baseUrl":"env:NOPE","apps":{"x":{"id":1,"tokens":["env:NOPE"]}}}}}"#;
