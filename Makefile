@@ -21,6 +21,7 @@ all:
 	$(CARGO) build --locked --release
 
 demo:
+	$(CARGO) build --locked
 	tools/demo.sh
 
 # The whole suite except what needs the static programs (test-static).
