@@ -71,14 +71,13 @@ pub fn overview(language: Language) -> String {
 /// The text of `ksql-flownet <command> --help`.
 pub fn of_command(command: &Command, language: Language) -> String {
     let mut out = String::new();
-    for (i, row) in usage_rows(command, "ksql-flownet ").iter().enumerate() {
-        line(
-            &mut out,
-            &format!("{}{row}", if i == 0 { "Usage: " } else { "       " }),
-        );
+    for row in usage_rows(command, "Usage: ksql-flownet ") {
+        line(&mut out, &row);
     }
     line(&mut out, "");
-    line(&mut out, command.about.get(language));
+    for row in wrapped(command.about.get(language)) {
+        line(&mut out, &row);
+    }
     line(&mut out, "");
     line(&mut out, OPTIONS.get(language));
     for flag in command.all_flags() {
@@ -129,7 +128,7 @@ pub fn flag_usage(flag: &Flag) -> String {
 }
 
 /// The usage of a command, broken into rows; own flags only, the common ones go without saying.
-fn usage_rows(command: &Command, indent: &str) -> Vec<String> {
+fn usage_rows(command: &Command, prefix: &str) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(operand) = &command.operand {
         parts.push(if operand.optional {
@@ -146,7 +145,7 @@ fn usage_rows(command: &Command, indent: &str) -> Vec<String> {
             format!("[{usage}]")
         });
     }
-    let head = format!("{indent}{}", command.name);
+    let head = format!("{prefix}{}", command.name);
     let hanging = " ".repeat(head.len() + 1);
     let mut rows = vec![head];
     for part in parts {
@@ -155,6 +154,25 @@ fn usage_rows(command: &Command, indent: &str) -> Vec<String> {
             rows.push(format!("{hanging}{part}"));
         } else if let Some(row) = rows.last_mut() {
             let _ = write!(row, " {part}");
+        }
+    }
+    rows
+}
+
+/// English text in lines of at most [`WIDTH`] columns. Japanese has no blanks to break at; the terminal breaks it.
+fn wrapped(text: &str) -> Vec<String> {
+    if !text.is_ascii() {
+        return vec![text.to_owned()];
+    }
+    let mut rows = vec![String::new()];
+    for word in text.split_whitespace() {
+        match rows.last_mut() {
+            Some(row) if row.is_empty() => row.push_str(word),
+            Some(row) if row.len() + 1 + word.len() <= WIDTH => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            _ => rows.push(word.to_owned()),
         }
     }
     rows

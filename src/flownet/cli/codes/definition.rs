@@ -8,6 +8,11 @@ const fn wrong(code: &'static str, says: Text) -> Entry {
     entry(code, ExitClass::Usage, says, CORRECT)
 }
 
+/// A warning: it stops nothing.
+const fn remark(code: &'static str, says: Text) -> Entry {
+    entry(code, ExitClass::Done, says, CORRECT)
+}
+
 const fn wrong_key(code: &'static str, says: Text) -> Entry {
     entry(code, ExitClass::Usage, says, CORRECT_KEY)
 }
@@ -176,6 +181,77 @@ pub(super) const ENTRIES: &[Entry] = &[
         text(
             "A job id may use letters, digits, dot, underscore and hyphen only.",
             "ジョブ id に使えるのは英数字、ピリオド、下線、ハイフンだけです。",
+        ),
+    ),
+    wrong(
+        "NODES_TOO_MANY",
+        text("The network has too many nodes.", "ノードが多すぎます。"),
+    ),
+    wrong(
+        "INPUTS_TOO_MANY",
+        text(
+            "A node has more inputs than its audit record can hold.",
+            "ノードの入力が多すぎ、監査記録に収まりません。",
+        ),
+    ),
+    wrong(
+        "INPUT_NAME_UNSUPPORTED",
+        text(
+            "The runner does not accept the name of an input.",
+            "実行プログラムが受け付けない入力名があります。",
+        ),
+    ),
+    wrong(
+        "OUTPUT_NAME_UNSUPPORTED",
+        text(
+            "The runner does not accept the name of an output.",
+            "実行プログラムが受け付けない出力名があります。",
+        ),
+    ),
+    wrong(
+        "OUTPUT_PATTERN_DUPLICATE",
+        text(
+            "Two outputs of a node write the same file.",
+            "ノードの 2 つの出力が同じファイルに書きます。",
+        ),
+    ),
+    remark(
+        "NETWORK_ID_NOT_NFC",
+        text(
+            "The network id has two spellings that look the same.",
+            "ネットワーク id に、見た目が同じ別の表記があります。",
+        ),
+    ),
+    remark(
+        "BUSINESS_KEY_NOT_NFC",
+        text(
+            "The business key has two spellings that look the same.",
+            "業務キーに、見た目が同じ別の表記があります。",
+        ),
+    ),
+    remark(
+        "NODE_ID_CASE_COLLISION",
+        text(
+            "Two node ids differ only in case.",
+            "大文字と小文字だけが異なるノード id があります。",
+        ),
+    ),
+    remark(
+        "OUTPUT_PATTERN_SHARED",
+        text(
+            "All Runs write an output to the same file.",
+            "出力がどの Run でも同じファイルになります。",
+        ),
+    ),
+    wrong_key(
+        "BUSINESS_KEY_RESERVED",
+        text("The business key is a reserved word.", "業務キーが予約語です。"),
+    ),
+    wrong_key(
+        "BUSINESS_KEY_SEPARATOR",
+        text(
+            "A business key must not contain a colon.",
+            "業務キーにコロンは使えません。",
         ),
     ),
     wrong_key(

@@ -90,6 +90,15 @@ pub(super) const ENTRIES: &[Entry] = &[
         &[SHOW_RUN, RESOLVE, RESUME],
     ),
     entry(
+        "ALL_SUCCESS_NOT_SATISFIED",
+        ExitClass::NodeFailed,
+        text(
+            "A node behind a failed one was not started.",
+            "失敗したノードの下流にあるため開始しませんでした。",
+        ),
+        &[SHOW_RUN, RESUME],
+    ),
+    entry(
         "NODES_DEFERRED",
         ExitClass::NodeFailed,
         text(

@@ -50,7 +50,7 @@ pub fn check(
     let warnings = std::mem::take(&mut loaded.warnings);
     let network = loaded
         .into_valid()
-        .map_err(|problems| network_file::invalid(FALLBACK, &problems))?;
+        .map_err(|problems| network_file::invalid(FALLBACK, &arguments.network, &problems))?;
     refusals.extend(network.job_lock_problems(&settings.profile));
     let key = arguments
         .resume_run
