@@ -59,3 +59,20 @@ for name in ksql-flownet ksql-flow kintone-sandbox; do
     if readelf -dW "$program" | grep -q '(NEEDED)'; then die "$program needs shared libraries"; fi
     printf '%s  %s bytes  sha256 %s\n' "$program" "$(stat -c %s "$program")" "$(sha256sum "$program" | cut -d' ' -f1)"
 done
+
+# For dist.sh: what the programs were made with, and the notices of what the compiler links in.
+package_notice() { # NAME=FILE of the Debian package that owns a file
+    local owner
+    owner=$(dpkg -S "$(realpath "$1")" 2>/dev/null | sed -n '1s/:.*//p') || true
+    [ -z "$owner" ] || printf 'notice=%s=/usr/share/doc/%s/copyright\n' "$2" "$owner"
+}
+{
+    echo "compiler=$("$rustc" --version)"
+    if [ "$compiler" = rustup ]; then
+        echo "notice=rust-std=$sysroot/share/doc/rust/COPYRIGHT-library.html"
+    else
+        echo "notice=rust-std=/usr/share/doc/rustc-web/copyright"
+        package_notice "$(gcc -print-file-name=libgcc_eh.a)" gcc-unwinder
+    fi
+    package_notice "$(command -v musl-gcc)" musl
+} >"$target_dir/$target/release/static-build"
