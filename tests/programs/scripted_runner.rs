@@ -17,7 +17,10 @@ use serde_json::{Value, json};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let flags: HashMap<&str, &str> = args[1..].windows(2).map(|w| (w[0].as_str(), w[1].as_str())).collect();
+    let flags: HashMap<&str, &str> = args[1..]
+        .windows(2)
+        .map(|w| (w[0].as_str(), w[1].as_str()))
+        .collect();
     match args[0].as_str() {
         "capabilities" => println!("{}", capabilities()),
         "describe-profile" => println!("{}", describe(flags["--profile"])),
@@ -47,7 +50,11 @@ fn describe(profile: &str) -> Value {
 
 fn job_of(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("job file");
-    text.lines().find_map(|l| l.strip_prefix("-- @ksql name: ")).expect("header").trim().to_owned()
+    text.lines()
+        .find_map(|l| l.strip_prefix("-- @ksql name: "))
+        .expect("header")
+        .trim()
+        .to_owned()
 }
 
 fn inspect(file: &Path) -> Value {
@@ -66,13 +73,23 @@ fn folder() -> PathBuf {
 
 /// The planned end of this execution, and how long it takes.
 fn planned(job: &str) -> (String, u64) {
-    let plan: Value =
-        fs::read(folder().join("plan.json")).ok().and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
+    let plan: Value = fs::read(folder().join("plan.json"))
+        .ok()
+        .and_then(|b| serde_json::from_slice(&b).ok())
+        .unwrap_or_default();
     let counter = folder().join(format!("{job}.tries"));
-    let tries = fs::read_to_string(&counter).ok().and_then(|t| t.parse::<usize>().ok()).unwrap_or(0);
+    let tries = fs::read_to_string(&counter)
+        .ok()
+        .and_then(|t| t.parse::<usize>().ok())
+        .unwrap_or(0);
     fs::write(&counter, (tries + 1).to_string()).expect("counter");
     let ends = plan[job]["ends"].as_array().cloned().unwrap_or_default();
-    let end = ends.get(tries).or(ends.last()).and_then(Value::as_str).unwrap_or("SUCCESS").to_owned();
+    let end = ends
+        .get(tries)
+        .or(ends.last())
+        .and_then(Value::as_str)
+        .unwrap_or("SUCCESS")
+        .to_owned();
     (end, plan[job]["sleep_ms"].as_u64().unwrap_or(0))
 }
 
@@ -83,7 +100,11 @@ fn run(flags: &HashMap<&str, &str>) -> i32 {
         return 134;
     }
     let client = Client::new(Config::new(BaseUrl::parse(&base_url()).expect("address"))).expect("client");
-    let app = App::with_token(4, "JOB log", Secret::new(std::env::var("KSQL_TOKEN_LOGS").expect("token")));
+    let app = App::with_token(
+        4,
+        "JOB log",
+        Secret::new(std::env::var("KSQL_TOKEN_LOGS").expect("token")),
+    );
     let execution = format!("exec-{}", flags["--attempt-id"]);
     let lock = format!("{}:{job}", flags["--profile"]);
     let record = Fields::new()
@@ -103,9 +124,20 @@ fn run(flags: &HashMap<&str, &str>) -> i32 {
         Err(e) => panic!("JOB log: {e}"),
     };
     let started = Fields::new().text("runner_execution_started_at", "2026-09-01T00:00:00Z");
-    client.update(&app, &Target::Id(added.id), Some(1), &started).expect("start mark");
-    let mut log = OpenOptions::new().create(true).append(true).open(folder().join("executions.log")).expect("log");
-    writeln!(log, "{job} {} {}", flags["--correlation-id"], flags["--attempt-id"]).expect("log");
+    client
+        .update(&app, &Target::Id(added.id), Some(1), &started)
+        .expect("start mark");
+    let mut log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(folder().join("executions.log"))
+        .expect("log");
+    writeln!(
+        log,
+        "{job} {} {}",
+        flags["--correlation-id"], flags["--attempt-id"]
+    )
+    .expect("log");
     std::thread::sleep(std::time::Duration::from_millis(sleep_ms));
     if end == "VANISH" {
         return 134;
@@ -120,7 +152,9 @@ fn run(flags: &HashMap<&str, &str>) -> i32 {
         .text("job_key", "")
         .text("job_key_done", lock.as_str())
         .text("finished_at", "2026-09-01T00:01:00Z");
-    client.update(&app, &Target::Id(added.id), None, &ended).expect("end");
+    client
+        .update(&app, &Target::Id(added.id), None, &ended)
+        .expect("end");
     match end.as_str() {
         "NO_RESULT" => {}
         "WRONG_JOB" => write_result(flags, "another", &execution, status, code, exit_code, true),
@@ -129,7 +163,15 @@ fn run(flags: &HashMap<&str, &str>) -> i32 {
     exit_code
 }
 
-fn write_result(flags: &HashMap<&str, &str>, job: &str, execution: &str, status: &str, code: &str, exit: i32, started: bool) {
+fn write_result(
+    flags: &HashMap<&str, &str>,
+    job: &str,
+    execution: &str,
+    status: &str,
+    code: &str,
+    exit: i32,
+    started: bool,
+) {
     let error = json!({"category": "SQL", "code": code, "message": "as planned", "retryable": false,
         "detailsTruncated": false});
     let result = json!({"formatVersion": 1, "kind": "EXECUTION_RESULT", "contract": "ksql-flow.execution/v1",

@@ -24,8 +24,18 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    pub const fn new(id: &'static str, after: &'static [&'static str], ends: &'static [&'static str]) -> Self {
-        Self { id, after, idempotent: true, ends, sleep_ms: 0 }
+    pub const fn new(
+        id: &'static str,
+        after: &'static [&'static str],
+        ends: &'static [&'static str],
+    ) -> Self {
+        Self {
+            id,
+            after,
+            idempotent: true,
+            ends,
+            sleep_ms: 0,
+        }
     }
 
     pub const fn not_idempotent(mut self) -> Self {
@@ -64,7 +74,11 @@ impl Workspace {
                 node.after.join(", "),
                 node.idempotent
             );
-            std::fs::write(dir.join(format!("jobs/{id}.sql")), format!("-- @ksql name: {job}\nSELECT 1;\n")).expect("job");
+            std::fs::write(
+                dir.join(format!("jobs/{id}.sql")),
+                format!("-- @ksql name: {job}\nSELECT 1;\n"),
+            )
+            .expect("job");
             plan[job] = json!({"ends": node.ends, "sleep_ms": node.sleep_ms});
         }
         std::fs::write(dir.join("network.yaml"), yaml).expect("network");
@@ -82,7 +96,11 @@ impl Workspace {
         ] {
             env.push((name.to_owned(), value));
         }
-        Self { dir, network_id: name.to_owned(), env }
+        Self {
+            dir,
+            network_id: name.to_owned(),
+            env,
+        }
     }
 
     pub fn network_file(&self) -> PathBuf {
@@ -174,21 +192,32 @@ impl Book {
         let state = sandbox.records(STATE.0);
         let audit = sandbox.records(AUDIT.0);
         let of = |records: &[Json], kind: &str, keep: &dyn Fn(&Json) -> bool| -> Vec<Json> {
-            records.iter().filter(|r| text(r, "record_type") == kind && keep(r)).cloned().collect()
+            records
+                .iter()
+                .filter(|r| text(r, "record_type") == kind && keep(r))
+                .cloned()
+                .collect()
         };
         let runs = of(&state, "NETWORK_RUN", &|r| text(r, "network_id") == network_id);
         let ids: BTreeSet<String> = runs.iter().map(|r| text(r, "run_id").to_owned()).collect();
         let mine = |r: &Json| ids.contains(text(r, "run_id"));
         let attempts = of(&audit, "NODE_ATTEMPT", &mine);
-        let attempt_ids: BTreeSet<String> = attempts.iter().map(|a| text(a, "node_attempt_id").to_owned()).collect();
+        let attempt_ids: BTreeSet<String> = attempts
+            .iter()
+            .map(|a| text(a, "node_attempt_id").to_owned())
+            .collect();
         let lock_key = ksql_flownet::flownet::key::lock_key(PROFILE, network_id).expect("key");
         Self {
             states: of(&state, "NODE_STATE", &mine),
             holds: of(&state, "CANCEL_REQUEST", &mine),
             held_locks: of(&state, "NETWORK_LOCK", &|r| text(r, "lock_key") == lock_key),
             invocations: of(&audit, "RUN_INVOCATION", &mine),
-            resolutions: of(&audit, "ATTEMPT_RESOLUTION", &|r| attempt_ids.contains(text(r, "attempt_id"))),
-            operations: of(&audit, "OPERATION_AUDIT", &|r| mine(r) || text(r, "reason").contains(&lock_key)),
+            resolutions: of(&audit, "ATTEMPT_RESOLUTION", &|r| {
+                attempt_ids.contains(text(r, "attempt_id"))
+            }),
+            operations: of(&audit, "OPERATION_AUDIT", &|r| {
+                mine(r) || text(r, "reason").contains(&lock_key)
+            }),
             job_log: sandbox
                 .records(JOB_LOG.0)
                 .into_iter()
@@ -200,12 +229,18 @@ impl Book {
     }
 
     pub fn status(&self) -> String {
-        self.runs.first().map(|r| text(r, "status").to_owned()).unwrap_or_default()
+        self.runs
+            .first()
+            .map(|r| text(r, "status").to_owned())
+            .unwrap_or_default()
     }
 
     /// Statuses by node.
     pub fn nodes(&self) -> BTreeMap<String, String> {
-        self.states.iter().map(|s| (text(s, "node_id").to_owned(), text(s, "status").to_owned())).collect()
+        self.states
+            .iter()
+            .map(|s| (text(s, "node_id").to_owned(), text(s, "status").to_owned()))
+            .collect()
     }
 }
 
@@ -225,7 +260,11 @@ pub fn violations(book: &Book, executions: &[(String, String, String)]) -> Vec<S
     let mut per_attempt: BTreeMap<&str, usize> = BTreeMap::new();
     for (job, _, attempt) in executions {
         *per_attempt.entry(attempt).or_default() += 1;
-        if !book.attempts.iter().any(|a| text(a, "node_attempt_id") == attempt) {
+        if !book
+            .attempts
+            .iter()
+            .any(|a| text(a, "node_attempt_id") == attempt)
+        {
             found.push(format!("{job} ran without an attempt"));
         }
     }
@@ -246,40 +285,66 @@ pub fn violations(book: &Book, executions: &[(String, String, String)]) -> Vec<S
 fn check_run(book: &Book, run: &Json, found: &mut Vec<String>) {
     let id = text(run, "run_id");
     let of = |records: &'_ [Json]| -> Vec<Json> {
-        records.iter().filter(|r| text(r, "run_id") == id).cloned().collect()
+        records
+            .iter()
+            .filter(|r| text(r, "run_id") == id)
+            .cloned()
+            .collect()
     };
     let (states, attempts, invocations) = (of(&book.states), of(&book.attempts), of(&book.invocations));
     let quiet = book.held_locks.is_empty();
     for state in &states {
         let node = text(state, "node_id");
         if text(state, "revision") != text(state, "$revision") {
-            found.push(format!("{node}: revision {} beside {}", text(state, "revision"), text(state, "$revision")));
+            found.push(format!(
+                "{node}: revision {} beside {}",
+                text(state, "revision"),
+                text(state, "$revision")
+            ));
         }
         let own: Vec<&Json> = attempts.iter().filter(|a| text(a, "node_id") == node).collect();
-        let numbers: BTreeSet<u64> = own.iter().filter_map(|a| text(a, "attempt_no").parse().ok()).collect();
+        let numbers: BTreeSet<u64> = own
+            .iter()
+            .filter_map(|a| text(a, "attempt_no").parse().ok())
+            .collect();
         if numbers.len() != own.len() {
             found.push(format!("{node}: an attempt number is used twice"));
         }
         let latest: u64 = text(state, "latest_attempt_no").parse().unwrap_or(0);
         if numbers.iter().max().copied().unwrap_or(0) != latest {
-            found.push(format!("{node}: latest_attempt_no {latest}, attempts {numbers:?}"));
+            found.push(format!(
+                "{node}: latest_attempt_no {latest}, attempts {numbers:?}"
+            ));
         }
         let running = own.iter().filter(|a| text(a, "status") == "RUNNING").count();
         if running > 1 {
             found.push(format!("{node}: {running} running attempts"));
         }
         if (text(state, "status") == "RUNNING") != (running == 1) {
-            found.push(format!("{node}: {} with {running} running attempts", text(state, "status")));
+            found.push(format!(
+                "{node}: {} with {running} running attempts",
+                text(state, "status")
+            ));
         }
         if (text(state, "status") == "RUNNING") == text(state, "active_attempt_id").is_empty() {
-            found.push(format!("{node}: {} with active attempt '{}'", text(state, "status"), text(state, "active_attempt_id")));
+            found.push(format!(
+                "{node}: {} with active attempt '{}'",
+                text(state, "status"),
+                text(state, "active_attempt_id")
+            ));
         }
     }
     let computed = aggregate(&states, !text(run, "started_at").is_empty());
     if computed != text(run, "status") {
-        found.push(format!("Run says {}, its nodes make {computed}", text(run, "status")));
+        found.push(format!(
+            "Run says {}, its nodes make {computed}",
+            text(run, "status")
+        ));
     }
-    let open = invocations.iter().filter(|i| text(i, "status") == "RUNNING").count();
+    let open = invocations
+        .iter()
+        .filter(|i| text(i, "status") == "RUNNING")
+        .count();
     if quiet && open > 0 {
         found.push(format!("nobody holds the lock, {open} invocations are RUNNING"));
     }
@@ -287,8 +352,14 @@ fn check_run(book: &Book, run: &Json, found: &mut Vec<String>) {
         found.push("nobody holds the lock, a node is RUNNING".to_owned());
     }
     for attempt in &attempts {
-        if !invocations.iter().any(|i| text(i, "invocation_id") == text(attempt, "invocation_id")) {
-            found.push(format!("attempt {} has no invocation", text(attempt, "node_attempt_id")));
+        if !invocations
+            .iter()
+            .any(|i| text(i, "invocation_id") == text(attempt, "invocation_id"))
+        {
+            found.push(format!(
+                "attempt {} has no invocation",
+                text(attempt, "node_attempt_id")
+            ));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::ledger::Ledger;
 use super::{Finish, Trouble};
-use crate::flownet::lease::Lease;
+use crate::flownet::lease::{Change, Lease};
 use crate::flownet::record::Run;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, RunStatus};
 use crate::flownet::time::Timestamp;
@@ -45,8 +45,8 @@ pub fn nothing_to_do(run: &Run) -> Finish {
 /// Releases after a failure that came before an invocation was recorded (ENS-04).
 ///
 /// The failure stays the news; a failed release is a further line of it.
-pub fn release_failed(lease: Lease, failure: Failure) -> Failure {
-    match lease.release(&mut [], AttemptStatus::Failed, "ENSURE_RUN_FAILED") {
+pub fn release_failed(lease: Lease, mut changes: Vec<Change>, failure: Failure) -> Failure {
+    match lease.release(&mut changes, AttemptStatus::Failed, "ENSURE_RUN_FAILED") {
         Ok(()) => failure,
         Err(e) => failure.detail(format!("the network lock could not be released: {e}")),
     }

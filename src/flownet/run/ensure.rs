@@ -8,7 +8,7 @@ use crate::flownet::child::process_table::ProcessTable;
 use crate::flownet::child::workdir;
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
-use crate::flownet::lease::{self, AcquireError, Lease, Times, owner};
+use crate::flownet::lease::{self, AcquireError, Change, Lease, Times, owner};
 use crate::flownet::record::status::RunStatus;
 use crate::flownet::record::{Lock, Run, lock, run};
 use crate::kintone::{Record, query};
@@ -86,20 +86,31 @@ pub struct Inside<'a> {
 
 impl Inside<'_> {
     fn go(&self, lease: Lease, prepared: Option<prepare::Prepared>) -> Result<Finish, Failure> {
-        match self.ensure(&lease, prepared) {
+        let mut found = None;
+        match self.ensure(&lease, prepared, &mut found) {
             Ok(Ensured::Done(run)) => self.release_noop(lease, &run),
             Ok(Ensured::Ready(ready)) => schedule::run(self.ctx, lease, *ready),
-            Err(failure) => Err(release_failed(lease, failure)),
+            Err(failure) => Err(release_failed(lease, self.left_open(found.as_ref()), failure)),
         }
     }
 
-    fn ensure(&self, lease: &Lease, prepared: Option<prepare::Prepared>) -> Result<Ensured, Failure> {
+    fn ensure(
+        &self,
+        lease: &Lease,
+        prepared: Option<prepare::Prepared>,
+        found: &mut Option<Run>,
+    ) -> Result<Ensured, Failure> {
         let seen = look(self.ctx, self.request, self.keys, true)?;
         check_identity(self.ctx, self.request, seen.run.as_ref())?;
+        found.clone_from(&seen.run);
         match seen.run {
             Some(run) if is_done(&run, self.request) => Ok(Ensured::Done(Box::new(run))),
             Some(run) => {
                 let interrupted = resume::is_interrupted_by(self, &run)?;
+                if interrupted && run.status == RunStatus::Success {
+                    // The dead owner had done the work; only its last commit is missing.
+                    return Ok(Ensured::Done(Box::new(run)));
+                }
                 if !self.request.continues() && !interrupted {
                     return Err(already_exists(&run));
                 }
@@ -117,12 +128,17 @@ impl Inside<'_> {
         }
     }
 
+    /// Invocations that the dead owner left open on this Run; closed even when the start itself is refused.
+    fn left_open(&self, run: Option<&Run>) -> Vec<Change> {
+        match (run, &self.dead_owner) {
+            (Some(run), Some(_)) => resume::close_abandoned(self, run).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The Run has succeeded: close what a dead owner left open, release, say so (BTR-47).
     fn release_noop(&self, lease: Lease, run: &Run) -> Result<Finish, Failure> {
-        let mut changes = match &self.dead_owner {
-            Some(_) => resume::close_abandoned(self, run)?,
-            None => Vec::new(),
-        };
+        let mut changes = self.left_open(Some(run));
         lease.release(
             &mut changes,
             crate::flownet::record::status::AttemptStatus::Success,
