@@ -193,7 +193,7 @@ impl Field {
                 definition.remove("unique");
             }
         }
-        let flag = |key: &str| definition.get(key).is_some_and(|value| is_true(value));
+        let flag = |key: &str| definition.get(key).is_some_and(is_true);
         let options = if kind.has_options() {
             read_options(&definition)?
         } else {

@@ -272,9 +272,9 @@ fn check_users(entries: Vec<UserEntry>) -> Result<Vec<User>, AppsFileError> {
         }
         let user = check_user(entry)?;
         if user.code == ADMINISTRATOR {
-            users.insert(0, user)
+            users.insert(0, user);
         } else {
-            users.push(user)
+            users.push(user);
         }
     }
     Ok(users)
@@ -345,6 +345,7 @@ pub fn build(entry: AppEntry) -> Result<App, String> {
         form: Form::read(&entry.properties)?,
         precision: entry
             .number_precision
+            .as_ref()
             .map(precision)
             .transpose()?
             .unwrap_or_default(),
@@ -392,7 +393,7 @@ pub fn entry(app: &App) -> AppEntry {
     }
 }
 
-fn precision(entry: PrecisionEntry) -> Result<Precision, String> {
+fn precision(entry: &PrecisionEntry) -> Result<Precision, String> {
     let rounding = match entry.rounding_mode.as_deref() {
         None | Some("HALF_EVEN") => Rounding::HalfEven,
         Some("UP") => Rounding::Up,

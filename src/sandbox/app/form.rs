@@ -225,13 +225,13 @@ fn system_definition(system: System, code: &str, source: &Json) -> Json {
 mod tests {
     use super::*;
 
-    fn form(properties: Json) -> Result<Form, String> {
+    fn form(properties: &Json) -> Result<Form, String> {
         Form::read(properties.as_object().unwrap_or(&Map::new()))
     }
 
     #[test]
     fn ktb_161_system_fields_are_always_there() {
-        let properties = form(json!({})).map(|form| form.properties()).unwrap_or_default();
+        let properties = form(&json!({})).map(|form| form.properties()).unwrap_or_default();
         assert_eq!(properties.len(), 8);
         assert_eq!(properties["ステータス"]["enabled"], json!(false));
         assert_eq!(properties["レコード番号"]["type"], "RECORD_NUMBER");
@@ -239,17 +239,17 @@ mod tests {
 
     #[test]
     fn system_fields_can_be_renamed_and_codes_are_unique() {
-        let renamed = form(json!({ "No": { "type": "RECORD_NUMBER" } }));
+        let renamed = form(&json!({ "No": { "type": "RECORD_NUMBER" } }));
         assert!(renamed.is_ok_and(|form| form.system_code(System::RecordNumber) == "No"));
-        let clash = form(json!({ "ステータス": { "type": "NUMBER" } }));
+        let clash = form(&json!({ "ステータス": { "type": "NUMBER" } }));
         assert!(clash.is_err_and(|problem| problem.contains("ステータス")));
-        let free = form(json!({ "ステータス": { "type": "NUMBER" }, "状態": { "type": "STATUS" } }));
+        let free = form(&json!({ "ステータス": { "type": "NUMBER" }, "状態": { "type": "STATUS" } }));
         assert!(free.is_ok());
     }
 
     #[test]
     fn finds_cells_and_update_keys() {
-        let form = form(json!({
+        let form = form(&json!({
             "key": { "type": "SINGLE_LINE_TEXT", "unique": true },
             "table": { "type": "SUBTABLE", "fields": { "cell": { "type": "NUMBER" } } },
             "text": { "type": "SINGLE_LINE_TEXT" },

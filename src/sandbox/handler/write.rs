@@ -69,7 +69,7 @@ pub fn update_one(tx: &mut Tx<'_>, context: &Context<'_>, params: &Params) -> Re
     update.target.refuse_key_in_record(update.record, "record")?;
     let id = update
         .target
-        .find(state_of(tx, &app)?)?
+        .find(state_of(tx, &app)?)
         .ok_or_else(|| update.target.not_found())?;
     let revision = change(tx, context, &app, id, &update, "record").map_err(single)?;
     Ok(json!({ "revision": revision.to_string() }))
@@ -92,7 +92,7 @@ pub fn update_many(tx: &mut Tx<'_>, context: &Context<'_>, params: &Params) -> R
     let mut answers = Vec::new();
     for (index, update) in updates.iter().enumerate() {
         let path = format!("records[{index}]");
-        let found = update.target.find(state_of(tx, &app)?)?;
+        let found = update.target.find(state_of(tx, &app)?);
         let outcome = match found {
             Some(id) => {
                 if !ids.insert(id) {
@@ -286,11 +286,11 @@ impl<'a> Target<'a> {
         }
     }
 
-    fn find(&self, state: &AppState) -> Result<Option<u64>, ApiError> {
-        Ok(match self {
+    fn find(&self, state: &AppState) -> Option<u64> {
+        match self {
             Self::Id(id) => state.table.get(*id).map(|_| *id),
             Self::Key { slot, key, .. } => state.table.find_unique(*slot, key.as_str()),
-        })
+        }
     }
 
     fn not_found(&self) -> ApiError {

@@ -7,9 +7,9 @@ use super::request::{self, ReadError, Request};
 use super::response::Response;
 
 /// Idle time after which a connection is closed.
-const IDLE: Duration = Duration::from_secs(300);
+const IDLE: Duration = Duration::from_mins(5);
 /// Longest wait for a client that does not take its answer.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a look for a closed connection may block.
 const PEEK: Duration = Duration::from_millis(5);
 

@@ -258,11 +258,7 @@ mod tests {
 
     #[test]
     fn connection_header_decides_about_the_next_request() {
-        let close = |head: &str| {
-            parse(head.as_bytes())
-                .map(|request| request.close)
-                .unwrap_or_default()
-        };
+        let close = |head: &str| parse(head.as_bytes()).is_ok_and(|request| request.close);
         assert!(close("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n"));
         assert!(close("GET / HTTP/1.0\r\n\r\n"));
         assert!(!close("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));

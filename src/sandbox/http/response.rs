@@ -44,7 +44,9 @@ impl Response {
             head.push_str(&value);
             head.push_str("\r\n");
         }
-        head.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
+        head.push_str("Content-Length: ");
+        head.push_str(&self.body.len().to_string());
+        head.push_str("\r\n");
         head.push_str(if close {
             "Connection: close\r\n\r\n"
         } else {

@@ -267,7 +267,7 @@ impl Scope<'_> {
                 },
                 negated,
             )),
-            Operator::Like { negated } => Ok((Check::Words(self.literal(test, &test.operands[0])?), negated)),
+            Operator::Like { negated } => Ok((Check::Words(literal(test, &test.operands[0])?), negated)),
             Operator::In { negated } => Ok((self.list_check(test, subject)?, negated)),
             Operator::Compare(comparison) => self.compare_check(test, subject, comparison),
         }
@@ -288,7 +288,7 @@ impl Scope<'_> {
         let positive = if negated { Comparison::Equal } else { comparison };
         match subject.kind() {
             Kind::Number => {
-                let number = Decimal::parse(&self.literal(test, operand)?).ok_or_else(syntax_error)?;
+                let number = Decimal::parse(&literal(test, operand)?).ok_or_else(syntax_error)?;
                 Ok((Check::Number(positive, number.plain()), negated))
             }
             Kind::Date | Kind::Time | Kind::DateTime => Ok((
@@ -296,7 +296,7 @@ impl Scope<'_> {
                 negated,
             )),
             _ => {
-                let text = self.literal(test, operand)?;
+                let text = literal(test, operand)?;
                 let by_words = self.app.word_equality && subject.is_plain_text();
                 Ok((
                     if by_words {
@@ -315,7 +315,7 @@ impl Scope<'_> {
             let mut numbers = Vec::new();
             let mut empty = false;
             for operand in &test.operands {
-                let text = self.literal(test, operand)?;
+                let text = literal(test, operand)?;
                 if text.is_empty() {
                     empty = true;
                 } else {
@@ -330,7 +330,7 @@ impl Scope<'_> {
                 Operand::Function(name, arguments) if subject.is_code() => {
                     self.code_function(test, name, arguments)?
                 }
-                _ => self.literal(test, operand)?,
+                _ => literal(test, operand)?,
             };
             if let Subject::Field(field) = subject
                 && field.kind.has_options()
@@ -346,13 +346,6 @@ impl Scope<'_> {
             wanted.insert(Text::new(&text));
         }
         Ok(Check::In(wanted))
-    }
-
-    fn literal(&self, test: &Test, operand: &Operand) -> Result<String, ApiError> {
-        match operand {
-            Operand::Literal(text) => Ok(text.clone()),
-            Operand::Function(..) => Err(not_allowed(&test.code)),
-        }
     }
 
     /// LOGINUSER() and PRIMARY_ORGANIZATION() (KTB-74). Users of the stand-in have no primary organization.
@@ -519,6 +512,14 @@ fn count(text: Option<&str>, default: usize) -> Result<usize, ApiError> {
             Ok(text.parse().unwrap_or(usize::MAX))
         }
         Some(_) => Err(syntax_error()),
+    }
+}
+
+/// The text of a literal; functions are not allowed here.
+fn literal(test: &Test, operand: &Operand) -> Result<String, ApiError> {
+    match operand {
+        Operand::Literal(text) => Ok(text.clone()),
+        Operand::Function(..) => Err(not_allowed(&test.code)),
     }
 }
 

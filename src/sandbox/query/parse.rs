@@ -298,7 +298,7 @@ impl<'t> Parser<'t> {
         loop {
             match self.peek(0) {
                 Some(Token::Text(text) | Token::Number(text) | Token::Word(text)) => {
-                    arguments.push(text.clone())
+                    arguments.push(text.clone());
                 }
                 _ => return Err(SyntaxError),
             }
@@ -342,7 +342,7 @@ mod tests {
         for (query, expected) in [
             (r#"order = "1" order by order desc limit 5"#, vec!["order"]),
             (
-                r#"limit = 3 and offset > 2 limit 3 offset 4"#,
+                "limit = 3 and offset > 2 limit 3 offset 4",
                 vec!["limit", "offset"],
             ),
             (
@@ -353,7 +353,7 @@ mod tests {
                 r#"in in ("a") and like like "b" and is is empty and not not in ("c")"#,
                 vec!["in", "like", "is", "not"],
             ),
-            (r#"and = 1 and or = 2"#, vec!["and", "or"]),
+            ("and = 1 and or = 2", vec!["and", "or"]),
         ] {
             let found = parse(query)
                 .ok()

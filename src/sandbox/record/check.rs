@@ -86,9 +86,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn violations(definition: serde_json::Value, value: &str) -> Vec<String> {
+    fn violations(definition: &serde_json::Value, value: &str) -> Vec<String> {
         let mut found = Violations::default();
-        if let Ok(field) = Field::read("f", &definition, false) {
+        if let Ok(field) = Field::read("f", definition, false) {
             let path = Path {
                 record: "record",
                 row: None,
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn limits_by_type() {
-        let text = |extra: serde_json::Value| {
+        let text = |extra: &serde_json::Value| {
             let mut definition = json!({ "type": "SINGLE_LINE_TEXT" });
             if let (Some(target), Some(source)) = (definition.as_object_mut(), extra.as_object()) {
                 target.extend(source.clone());
@@ -127,38 +127,38 @@ mod tests {
         };
         let none: [&str; 0] = [];
         assert_eq!(
-            violations(text(json!({ "minLength": "2" })), ""),
+            violations(&text(&json!({ "minLength": "2" })), ""),
             ["record.f.value: Enter more than 1 characters."]
         );
-        assert_eq!(violations(text(json!({ "maxLength": 2 })), "日本"), none);
+        assert_eq!(violations(&text(&json!({ "maxLength": 2 })), "日本"), none);
         assert_eq!(
-            violations(text(json!({ "maxLength": 2 })), "日本語"),
+            violations(&text(&json!({ "maxLength": 2 })), "日本語"),
             ["record.f.value: Enter less than 3 characters."]
         );
         assert_eq!(
-            violations(text(json!({ "unique": true })), &"x".repeat(65)),
+            violations(&text(&json!({ "unique": true })), &"x".repeat(65)),
             ["record.f.value: Enter less than 65 characters."]
         );
         assert_eq!(
-            violations(text(json!({ "required": true })), ""),
+            violations(&text(&json!({ "required": true })), ""),
             ["record.f.value: Required."]
         );
         let multi = json!({ "type": "MULTI_LINE_TEXT", "maxLength": "1" });
-        assert_eq!(violations(multi, "long"), none, "KTB-96");
+        assert_eq!(violations(&multi, "long"), none, "KTB-96");
         let number = json!({ "type": "NUMBER", "minValue": "-1.5", "maxValue": "10" });
-        assert_eq!(violations(number.clone(), "-1.5"), none);
-        assert_eq!(violations(number.clone(), "10.0"), none);
+        assert_eq!(violations(&number, "-1.5"), none);
+        assert_eq!(violations(&number, "10.0"), none);
         assert_eq!(
-            violations(number.clone(), "10.01"),
+            violations(&number, "10.01"),
             ["record.f.value: The value must be 10 or less."]
         );
         assert_eq!(
-            violations(number.clone(), "-1.51"),
+            violations(&number, "-1.51"),
             ["record.f.value: The value must be -1.5 or more."]
         );
-        assert_eq!(violations(number, ""), none, "KTB-106: empty is not checked");
+        assert_eq!(violations(&number, ""), none, "KTB-106: empty is not checked");
         let radio = json!({ "type": "RADIO_BUTTON", "required": true, "options": { "a": { "index": 0 } } });
-        assert_eq!(violations(radio, ""), none, "KTB-101");
+        assert_eq!(violations(&radio, ""), none, "KTB-101");
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             ("CALL", "+81-3-1234", true),
             ("CALL", "call me", false),
         ] {
-            let found = violations(json!({ "type": "LINK", "protocol": protocol }), text);
+            let found = violations(&json!({ "type": "LINK", "protocol": protocol }), text);
             assert_eq!(found.is_empty(), good, "{protocol} {text}");
         }
     }

@@ -81,7 +81,7 @@ fn build(
     records: &Table,
     sent: &Map<String, Json>,
     old: Option<(u64, &Record)>,
-    head: Record,
+    mut head: Record,
     record: &str,
 ) -> Result<Draft, Refused> {
     let mut findings = Findings::default();
@@ -126,11 +126,9 @@ fn build(
     if !findings.violations.is_empty() {
         return Err(Refused::Invalid(findings.violations));
     }
+    head.values = values.into();
     Ok(Draft {
-        record: Record {
-            values: values.into(),
-            ..head
-        },
+        record: head,
         uploads: findings.uploads,
     })
 }

@@ -145,7 +145,7 @@ impl Generator {
         let quantity = self.numbers.below(20) + 1;
         let urgent = self.numbers.below(20) == 0;
         let bad = month == MONTHS - 1;
-        let is_test = bad && number % BAD_EVERY == 0;
+        let is_test = bad && number.is_multiple_of(BAD_EVERY);
         if bad && number % BAD_EVERY == BAD_EVERY / 2 {
             amount = -amount;
         }

@@ -18,7 +18,7 @@ use crate::sandbox::app::field::Field;
 use crate::sandbox::app::file::AppEntry;
 use crate::sandbox::app::form::Form;
 use crate::sandbox::record::Record;
-use crate::sandbox::value::{FileRef, Value};
+use crate::sandbox::value::{FileRef, Text, Value};
 
 /// Wraps operations into a line's JSON.
 pub fn line(now_ms: i64, ops: &[u8]) -> Vec<u8> {
@@ -175,7 +175,7 @@ fn values(out: &mut Vec<u8>, values: &[Value]) {
         match value {
             Value::Empty => out.extend_from_slice(b"null"),
             Value::Text(text) => push(out, text.as_str()),
-            Value::List(items) => push(out, &items.iter().map(|item| item.as_str()).collect::<Vec<_>>()),
+            Value::List(items) => push(out, &items.iter().map(Text::as_str).collect::<Vec<_>>()),
             Value::Files(files) => push(out, &files.iter().map(file_tuple).collect::<Vec<_>>()),
             Value::Rows(rows) => {
                 out.push(b'[');

@@ -100,7 +100,7 @@ impl Journal {
         }
         let operations = loader.operations;
         let shapes = loader.into_shapes();
-        let live: u64 = state.apps.values().map(|app| app.table.len() as u64).sum();
+        let live: u64 = state.apps.values().map(|app| app.table.count() as u64).sum();
         if operations > WASTE_FLOOR && operations > live.saturating_mul(WASTE_FACTOR) {
             return Self::rewritten(dir, state);
         }

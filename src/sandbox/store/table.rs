@@ -64,7 +64,7 @@ impl Table {
     }
 
     /// Number of records.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.records.len()
     }
 
