@@ -208,7 +208,7 @@ impl Call {
             .unwrap_or_default()
             .to_ascii_lowercase();
         let is_json = content_type.starts_with("application/json");
-        let body_counts = request.method != "GET" && !content_type.starts_with("multipart/");
+        let body_counts = !content_type.starts_with("multipart/");
         if request.method == "GET" && is_json && request.body.is_empty() {
             return Err(illegal_request());
         }

@@ -132,6 +132,14 @@ impl Sandbox {
         Self::serve(dir, &file, &data, &[])
     }
 
+    /// Seeds and serves without the control interface.
+    pub fn without_control(name: &str) -> Self {
+        let mut sandbox = Self::start(name);
+        sandbox.arguments.retain(|argument| argument != "--control");
+        sandbox.kill_and_restart();
+        sandbox
+    }
+
     fn serve(dir: TempDir, apps: &Path, data: &Path, further: &[&str]) -> Self {
         let mut arguments = vec![
             "serve".to_owned(),
@@ -194,10 +202,16 @@ impl Sandbox {
 
     /// Ends the process at once, as a power cut would (kill -9), and starts it again on the same data and port.
     pub fn kill_and_restart(&mut self) {
-        self.child.kill().expect("kill");
-        self.child.wait().expect("wait");
+        // It may have ended already; then only the restart counts.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
         let port = self.port().to_string();
         (self.child, self.base_url) = spawn(&self.arguments, &port);
+    }
+
+    /// Waits until the process ends by itself.
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        self.child.wait().expect("wait")
     }
 
     /// Process id of the sandbox.

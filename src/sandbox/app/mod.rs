@@ -128,6 +128,14 @@ pub struct App {
 }
 
 impl App {
+    /// A record number without the app code: `CODE-7` and `7` mean the same record (KTB-40).
+    pub fn without_code<'t>(&self, number: &'t str) -> &'t str {
+        let rest = number
+            .strip_prefix(&self.code)
+            .and_then(|rest| rest.strip_prefix('-'));
+        rest.filter(|_| !self.code.is_empty()).unwrap_or(number)
+    }
+
     /// Id of the guest space, if the app lies in one.
     pub fn guest_space(&self) -> Option<u64> {
         self.space.filter(|space| space.guest).map(|space| space.id)

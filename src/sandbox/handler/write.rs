@@ -25,6 +25,7 @@ const MAX_RECORDS: usize = 100;
 
 /// POST record.json
 pub fn add_one(tx: &mut Tx<'_>, context: &Context<'_>, params: &Params) -> Result<Json, ApiError> {
+    params.require(&["app", "record"])?;
     let app = context.app_for_write(tx.state(), params)?;
     context.caller.require(&app, Right::Add)?;
     let empty = Map::new();

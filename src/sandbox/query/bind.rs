@@ -226,8 +226,7 @@ impl Scope<'_> {
             let Operand::Literal(text) = operand else {
                 return Err(not_allowed(&test.code));
             };
-            let prefix = format!("{}-", self.app.code);
-            Decimal::parse(text.strip_prefix(&prefix).unwrap_or(text)).ok_or_else(syntax_error)
+            Decimal::parse(self.app.without_code(text)).ok_or_else(syntax_error)
         };
         match test.operator {
             Operator::Compare(comparison) => {
@@ -495,7 +494,7 @@ fn id_compare(comparison: Comparison, number: &Decimal) -> IdTest {
     if fraction.is_empty() {
         return IdTest::Compare(comparison, bound);
     }
-    let floor = if negative { bound - 1 } else { bound };
+    let floor = if negative { bound.saturating_sub(1) } else { bound };
     match comparison {
         Comparison::Equal => IdTest::In(HashSet::new()),
         Comparison::NotEqual => IdTest::Compare(Comparison::NotEqual, 0),

@@ -74,11 +74,7 @@ fn find<'t>(
             let key = unique_key(app.form.fields[slot].kind, key).or_else(|| unique_key(field.kind, key))?;
             table.find_unique(slot, key.as_str())?
         }
-        Place::System(System::RecordNumber) => {
-            let text = key.as_text();
-            let number = text.strip_prefix(&format!("{}-", app.code)).unwrap_or(text);
-            number.parse().ok()?
-        }
+        Place::System(System::RecordNumber) => app.without_code(key.as_text()).parse().ok()?,
         _ => return None,
     };
     table.get(id).map(|record| (id, record))
