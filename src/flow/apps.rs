@@ -59,17 +59,10 @@ pub struct PageRequest {
 /// Number precision of an app (general settings), needed before integers are written (LNG-151).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberPrecision {
-    /// Significant digits in all.
+    /// Significant digits in all; an integer with more of them would be rounded.
     pub digits: u32,
     /// Digits after the decimal point.
     pub decimal_places: u32,
-}
-
-impl NumberPrecision {
-    /// Digits that may stand before the decimal point.
-    pub fn integer_digits(self) -> u32 {
-        self.digits.saturating_sub(self.decimal_places)
-    }
 }
 
 /// One row of `SHOW APPS` (LNG-19).

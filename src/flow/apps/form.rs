@@ -322,7 +322,7 @@ impl FormBody {
             .properties
             .0
             .into_iter()
-            .flat_map(|property| property.into_fields(&copies))
+            .filter_map(|property| property.into_field(&copies))
             .collect();
         Form::new(app, fields)
     }
@@ -424,7 +424,7 @@ impl Property {
     }
 
     /// The field; none when process management or categories are switched off.
-    fn into_fields(self, copies: &[String]) -> Option<Field> {
+    fn into_field(self, copies: &[String]) -> Option<Field> {
         let kind = match FieldType::parse(&self.kind) {
             FieldType::CalcNumber => FieldType::calc(self.format.as_deref().unwrap_or("")),
             other => other,
@@ -441,7 +441,7 @@ impl Property {
             fields
                 .0
                 .into_iter()
-                .filter_map(|child| child.into_fields(copies))
+                .filter_map(|child| child.into_field(copies))
                 .collect()
         });
         Some(Field {

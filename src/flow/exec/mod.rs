@@ -1,1 +1,30 @@
-//! Executing plans: scan, join, group, window, sort.
+//! Running statements: scans, joins, groups, windows, order; temp tables and variables of a script.
+
+mod arrange;
+mod config;
+mod error;
+pub(in crate::flow) mod eval;
+mod explain;
+pub(in crate::flow) mod fill;
+mod gate;
+mod group;
+pub(in crate::flow) mod input;
+pub(in crate::flow) mod join;
+mod narrow;
+mod outcome;
+pub(in crate::flow) mod query;
+mod relation;
+pub(in crate::flow) mod scan;
+mod select;
+mod session;
+pub(in crate::flow) mod world;
+
+pub use config::{
+    ChunkEvent, Config, DEFAULT_MAX_READ_ROWS, DEFAULT_MAX_TEMP_ROWS, DEFAULT_PAGES_IN_FLIGHT, DryRun,
+    MAX_PAGES_IN_FLIGHT, Observer, Unobserved,
+};
+pub use error::{EngineError, ErrorKind, Interrupt};
+pub use explain::{ExplainStep, Explanation};
+pub use outcome::{OutcomeKind, Preview, Sample, StatementOutcome};
+pub use relation::Relation;
+pub use session::Session;

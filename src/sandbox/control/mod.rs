@@ -62,16 +62,15 @@ impl Gate {
         } else {
             None
         };
-        let apply = |entry: &mut Entry| {
-            let response = self.service.answer(request, call, running.count);
-            entry.applied = response.status < 400;
-            response
-        };
+        let answer = || self.service.answer(request, call, running.count);
         let outcome = match fault {
-            None => Outcome::Answer(apply(&mut entry)),
+            None => {
+                entry.applied = true;
+                Outcome::Answer(answer())
+            }
             Some(fault) => {
                 entry.fault = Some(fault.action.name());
-                self.faulty(&fault, &mut entry, peer, apply)
+                self.faulty(&fault, &mut entry, peer, answer)
             }
         };
         entry.status = match &outcome {
@@ -90,8 +89,12 @@ impl Gate {
         fault: &Fault,
         entry: &mut Entry,
         peer: &Peer<'_>,
-        apply: impl FnOnce(&mut Entry) -> Response,
+        answer: impl FnOnce() -> Response,
     ) -> Outcome {
+        let apply = |entry: &mut Entry| {
+            entry.applied = true;
+            answer()
+        };
         match &*fault.action {
             Action::DropBefore => Outcome::Drop,
             Action::DropAfter => {

@@ -21,6 +21,8 @@ pub struct Checked {
     pub bytes: Vec<u8>,
     /// The definition.
     pub network: Network,
+    /// What forbids a new Run, to be raised when it turns out that there is none yet ([`network_file::invalid`]).
+    pub refusals: Vec<Problem>,
     /// Remarks about the definition.
     pub warnings: Vec<Problem>,
     /// The business key; nothing with `--resume-run` (KEY-08).
@@ -43,12 +45,13 @@ pub fn check(
         folder,
         bytes,
         mut loaded,
-        refusals: _,
+        mut refusals,
     } = NetworkFile::read(&arguments.network);
     let warnings = std::mem::take(&mut loaded.warnings);
     let network = loaded
         .into_valid()
-        .map_err(|problems| network_file::invalid(FALLBACK, &problems))?;
+        .map_err(|problems| network_file::invalid(FALLBACK, &arguments.network, &problems))?;
+    refusals.extend(network.job_lock_problems(&settings.profile));
     let key = arguments
         .resume_run
         .is_none()
@@ -67,6 +70,7 @@ pub fn check(
         folder,
         bytes,
         network,
+        refusals,
         warnings,
         business_key: key,
         capabilities,

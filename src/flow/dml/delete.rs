@@ -1,0 +1,122 @@
+//! DELETE (LNG-150): the ids first, all of them, then the requests.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::flow::apps::{FieldType, WriteRow, WriteTarget, Written};
+use crate::flow::exec::eval::Evaluator;
+use crate::flow::exec::fill;
+use crate::flow::exec::{EngineError, Preview, Sample};
+use crate::flow::plan::bind::not_pushable;
+use crate::flow::plan::filter::Filter;
+use crate::flow::plan::scalar::ColumnId;
+use crate::flow::plan::scope::Access;
+
+use super::Dml;
+use super::bind::BoundDelete;
+use super::chunk::{Operation, Sender, requests};
+use super::update::always_true;
+
+impl Dml<'_, '_> {
+    pub(super) fn delete(&mut self, delete: &BoundDelete) -> Result<(Written, Option<Preview>), EngineError> {
+        let mut executor = self.executor();
+        let filled = executor.parameters(&delete.parameters)?;
+        let mut evaluator = Evaluator::new();
+        let filter = fill::filter(&delete.filter, &filled, &mut evaluator)?;
+        if filter == Filter::Constant(true) {
+            return Err(always_true("DELETE"));
+        }
+        let mut ids: Vec<u64> = Vec::new();
+        let mut before: Vec<Vec<(String, String)>> = Vec::new();
+        if let ([target], false) = (delete.scope.sources.as_slice(), filter == Filter::Constant(false)) {
+            let pushed = executor.push(target, 0, &filter);
+            if let Some(test) = pushed.rest.server_test() {
+                return Err(not_pushable(test.reason));
+            }
+            let mut needed = Vec::new();
+            pushed.rest.columns(&mut needed);
+            let mut columns: BTreeSet<usize> = needed.iter().map(|id| id.column).collect();
+            let samples = self.config.dry_run.map_or(0, |dry_run| dry_run.samples);
+            let shown: Vec<usize> = if samples == 0 { Vec::new() } else { sampled(target) };
+            columns.extend(&shown);
+            let mut input = self.executor().open(target, &columns)?;
+            input.set_condition(pushed.query);
+            input.each_record(self.reader, &mut |id, row| {
+                if evaluator.test(&pushed.rest, row)? {
+                    if ids.len() < samples {
+                        let cell = |column: &usize| {
+                            let name = target
+                                .columns
+                                .get(*column)
+                                .map_or("", |found| found.info.name.as_str());
+                            (
+                                name.to_owned(),
+                                row.cell(ColumnId {
+                                    source: 0,
+                                    column: *column,
+                                })
+                                .to_owned(),
+                            )
+                        };
+                        before.push(shown.iter().map(cell).collect());
+                    }
+                    ids.push(id);
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            self.refuse_incomplete()?;
+        }
+        let records = ids.len() as u64;
+        if self.config.dry_run.is_some() {
+            let samples = before
+                .into_iter()
+                .zip(&ids)
+                .map(|(before, id)| Sample {
+                    kind: "delete",
+                    key_field: Some("$id".to_owned()),
+                    key: Some(id.to_string()),
+                    before,
+                    after: Vec::new(),
+                })
+                .collect();
+            let counts = Written {
+                deleted: records,
+                ..Written::default()
+            };
+            let preview = Preview {
+                app: delete.app,
+                operation: "DELETE",
+                counts,
+                estimated_writes: requests(records),
+                samples,
+            };
+            return Ok((Written::default(), Some(preview)));
+        }
+        let rows: Vec<usize> = (0..ids.len()).collect();
+        let row = |number: usize| WriteRow {
+            target: WriteTarget::Id(ids.get(number).copied().unwrap_or_default()),
+            values: Vec::new(),
+        };
+        let mut sender = Sender::new(self, delete.app);
+        sender.send(Operation::Delete, &[], &rows, &row, None)?;
+        Ok((sender.written, None))
+    }
+}
+
+/// Columns that show what a record was: all with a value of their own.
+fn sampled(target: &crate::flow::plan::scope::ScopeSource) -> Vec<usize> {
+    target
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| {
+            let kind = column.info.kind.field();
+            column.access == Access::Own
+                && !matches!(
+                    kind,
+                    Some(FieldType::Subtable | FieldType::File | FieldType::Revision | FieldType::Id)
+                )
+        })
+        .map(|(place, _)| place)
+        .collect()
+}

@@ -1,0 +1,47 @@
+//! INSERT (LNG-147).
+
+use crate::flow::apps::{WriteRow, WriteTarget, Written};
+use crate::flow::exec::{EngineError, Preview, Sample};
+
+use super::Dml;
+use super::bind::BoundInsert;
+use super::chunk::{Operation, Sender, requests};
+
+impl Dml<'_, '_> {
+    pub(super) fn insert(&mut self, insert: &BoundInsert) -> Result<(Written, Option<Preview>), EngineError> {
+        let staged = self.stage(insert.app, &insert.fields, &insert.rows)?;
+        let records = staged.rows as u64;
+        if let Some(dry_run) = self.config.dry_run {
+            let samples = (0..staged.rows.min(dry_run.samples))
+                .map(|row| Sample {
+                    kind: "insert",
+                    key_field: None,
+                    key: None,
+                    before: Vec::new(),
+                    after: staged.row(row, |_| true),
+                })
+                .collect();
+            let counts = Written {
+                inserted: records,
+                ..Written::default()
+            };
+            let preview = Preview {
+                app: insert.app,
+                operation: "INSERT",
+                counts,
+                estimated_writes: requests(records),
+                samples,
+            };
+            return Ok((Written::default(), Some(preview)));
+        }
+        let rows: Vec<usize> = (0..staged.rows).collect();
+        let fields = staged.codes(|_| true);
+        let row = |number: usize| WriteRow {
+            target: WriteTarget::New,
+            values: staged.values(number, |_| true),
+        };
+        let mut sender = Sender::new(self, insert.app);
+        sender.send(Operation::Insert, &fields, &rows, &row, None)?;
+        Ok((sender.written, None))
+    }
+}

@@ -1,0 +1,311 @@
+//! UPDATE and UPDATE ... FROM (LNG-148, LNG-149): read ids and what SET needs, compute everything, then write.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::flow::apps::{WriteRow, WriteTarget, Written};
+use crate::flow::exec::eval::{Evaluator, Row};
+use crate::flow::exec::fill::{self, Filled};
+use crate::flow::exec::input::{ColumnMap, Input};
+use crate::flow::exec::join::JoinTable;
+use crate::flow::exec::{EngineError, Preview, Sample};
+use crate::flow::plan::bind::not_pushable;
+use crate::flow::plan::filter::Filter;
+use crate::flow::plan::scalar::{ColumnId, Scalar};
+use crate::flow::plan::types::Type;
+use crate::flow::sql::message::say;
+
+use super::Dml;
+use super::bind::BoundUpdate;
+use super::chunk::{Operation, Sender, requests};
+use super::convert::Conversion;
+use super::stage::{Staged, normal_key, written};
+
+/// The FROM source in memory, found by its key.
+struct KeyedSource {
+    table: JoinTable,
+    rows: HashMap<String, u32>,
+    /// Column of the target that is looked up.
+    target: ColumnId,
+    numeric: bool,
+}
+
+/// A record of the target with the source row that it meets.
+struct PairRow<'r> {
+    target: &'r dyn Row,
+    source: Option<(&'r JoinTable, u32)>,
+}
+
+impl Row for PairRow<'_> {
+    fn cell(&self, id: ColumnId) -> &str {
+        if id.source == 0 {
+            return self.target.cell(id);
+        }
+        self.source.map_or("", |(table, row)| table.cell(row, id.column))
+    }
+}
+
+impl Dml<'_, '_> {
+    pub(super) fn update(&mut self, update: &BoundUpdate) -> Result<(Written, Option<Preview>), EngineError> {
+        let mut executor = self.executor();
+        let filled = executor.parameters(&update.parameters)?;
+        let mut evaluator = Evaluator::new();
+        let filter = fill::filter(&update.filter, &filled, &mut evaluator)?;
+        // With FROM the key decides; without, a condition that every record meets is a mistake.
+        if filter == Filter::Constant(true) && update.key.is_none() {
+            return Err(always_true("UPDATE"));
+        }
+        let values = filled_values(&update.values, &filled, &mut evaluator)?;
+        let sources = update.scope.sources.as_slice();
+        let (mut ids, mut staged, mut before) = (Vec::new(), Staged::new(&update.fields), Vec::new());
+        if let ([target, ..], false) = (sources, filter == Filter::Constant(false)) {
+            let (mut own, mut of_source, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
+            for part in conjuncts(filter) {
+                let mut columns = Vec::new();
+                part.columns(&mut columns);
+                if part.server_test().is_some() || columns.iter().all(|id| id.source == 0) {
+                    own.push(part);
+                } else if columns.iter().all(|id| id.source == 1) {
+                    of_source.push(part);
+                } else {
+                    mixed.push(part);
+                }
+            }
+            let pushed = executor.push(target, 0, &Filter::all(own));
+            if let Some(test) = pushed.rest.server_test() {
+                return Err(not_pushable(test.reason));
+            }
+            let mixed = Filter::all(mixed);
+            let rest = Filter::all(vec![pushed.rest, mixed.clone()]);
+            let mut needed: Vec<ColumnId> = Vec::new();
+            rest.columns(&mut needed);
+            for value in &values {
+                value.columns(&mut needed);
+            }
+            if let Some((key, _)) = update.key {
+                needed.push(key);
+            }
+            let sampled: Vec<usize> = update
+                .fields
+                .iter()
+                .filter_map(|field| {
+                    target
+                        .columns
+                        .iter()
+                        .position(|column| column.info.name == field.code)
+                })
+                .collect();
+            let mut own_columns: BTreeSet<usize> = needed
+                .iter()
+                .filter(|id| id.source == 0)
+                .map(|id| id.column)
+                .collect();
+            if self.config.dry_run.is_some() {
+                own_columns.extend(&sampled);
+            }
+            let source = match (sources.get(1), update.key) {
+                (Some(source), Some(key)) => {
+                    let mut columns: BTreeSet<usize> = needed
+                        .iter()
+                        .filter(|id| id.source == 1)
+                        .map(|id| id.column)
+                        .collect();
+                    columns.insert(key.1.column);
+                    let condition = Filter::all(of_source);
+                    Some(self.keyed_source(update, source, &columns, &condition, key)?)
+                }
+                _ => None,
+            };
+            let mut input = self.executor().open(target, &own_columns)?;
+            input.set_condition(pushed.query);
+            let precision = self.precision(update.app, &update.fields, true)?;
+            let zone = self.config.as_of.zone().clone();
+            let conversion = Conversion {
+                zone: &zone,
+                precision,
+            };
+            let samples = self.config.dry_run.map_or(0, |dry_run| dry_run.samples);
+            let scope = &update.scope;
+            let is_list = |id: ColumnId| scope.kind(id).is_multi_value();
+            input.each_record(self.reader, &mut |id, row| {
+                let found = match &source {
+                    None => None,
+                    Some(source) => {
+                        let key = normal_key(row.cell(source.target), source.numeric);
+                        match source.rows.get(&key) {
+                            Some(found) => Some((&source.table, *found)),
+                            None => return Ok(ControlFlow::Continue(())),
+                        }
+                    }
+                };
+                let pair = PairRow {
+                    target: row,
+                    source: found,
+                };
+                if !evaluator.test(&rest, &pair)? {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                let mut texts = Vec::with_capacity(values.len());
+                for value in &values {
+                    texts.push(written(&mut evaluator, value, &pair, &is_list)?);
+                }
+                let cells = texts.iter().map(|(text, list)| (text.as_str(), *list));
+                staged
+                    .push(conversion, cells)
+                    .map_err(|error| error.context(&say!("record {id}", "レコード {id}")))?;
+                if ids.len() < samples {
+                    let cells = sampled.iter().map(|column| {
+                        row.cell(ColumnId {
+                            source: 0,
+                            column: *column,
+                        })
+                        .to_owned()
+                    });
+                    before.push(
+                        update
+                            .fields
+                            .iter()
+                            .map(|field| field.code.clone())
+                            .zip(cells)
+                            .collect::<Vec<_>>(),
+                    );
+                }
+                ids.push(id);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            self.refuse_incomplete()?;
+        }
+        let records = ids.len() as u64;
+        if self.config.dry_run.is_some() {
+            let samples = before
+                .into_iter()
+                .enumerate()
+                .map(|(row, before)| Sample {
+                    kind: "update",
+                    key_field: Some("$id".to_owned()),
+                    key: ids.get(row).map(u64::to_string),
+                    before,
+                    after: staged.row(row, |_| true),
+                })
+                .collect();
+            let counts = Written {
+                updated: records,
+                ..Written::default()
+            };
+            let preview = Preview {
+                app: update.app,
+                operation: "UPDATE",
+                counts,
+                estimated_writes: requests(records),
+                samples,
+            };
+            return Ok((Written::default(), Some(preview)));
+        }
+        let rows: Vec<usize> = (0..staged.rows).collect();
+        let row = |number: usize| WriteRow {
+            target: WriteTarget::Id(ids.get(number).copied().unwrap_or_default()),
+            values: staged.values(number, |_| true),
+        };
+        let mut sender = Sender::new(self, update.app);
+        sender.send(Operation::Update, &staged.codes(|_| true), &rows, &row, None)?;
+        Ok((sender.written, None))
+    }
+
+    /// Reads the FROM source; its keys are given and none twice (LNG-149).
+    fn keyed_source(
+        &mut self,
+        update: &BoundUpdate,
+        source: &crate::flow::plan::scope::ScopeSource,
+        columns: &BTreeSet<usize>,
+        condition: &Filter,
+        (target, key): (ColumnId, ColumnId),
+    ) -> Result<KeyedSource, EngineError> {
+        let executor = self.executor();
+        let pushed = executor.push(source, 1, condition);
+        let mut columns = columns.clone();
+        let mut tested = Vec::new();
+        pushed.rest.columns(&mut tested);
+        columns.extend(tested.iter().map(|id| id.column));
+        let mut input: Input = executor.open(source, &columns)?;
+        input.set_condition(pushed.query);
+        let (relation, map): (_, Option<ColumnMap>) = input.materialise(self.reader)?;
+        self.refuse_incomplete()?;
+        let table = JoinTable {
+            relation: Arc::clone(&relation),
+            map,
+        };
+        let numeric = is_numeric(&update.scope.kind(target)) && is_numeric(&update.scope.kind(key));
+        let mut rows = HashMap::new();
+        let mut evaluator = Evaluator::new();
+        for row in 0..table.rows() as u32 {
+            let cells = SourceRow { table: &table, row };
+            if !evaluator.test(&pushed.rest, &cells)? {
+                continue;
+            }
+            let cell = table.cell(row, key.column);
+            let number = row + 1;
+            if cell.is_empty() {
+                return Err(EngineError::argument(say!(
+                    "the key of the FROM source is empty in row {number}; nothing was written",
+                    "FROM の {number} 行目のキーが空です。何も書き込んでいません"
+                )));
+            }
+            if rows.insert(normal_key(cell, numeric), row).is_some() {
+                return Err(EngineError::argument(say!(
+                    "the key {cell} is twice in the FROM source; nothing was written",
+                    "FROM のキー {cell} が重複しています。何も書き込んでいません"
+                )));
+            }
+        }
+        Ok(KeyedSource {
+            table,
+            rows,
+            target,
+            numeric,
+        })
+    }
+}
+
+/// A row of the FROM source alone.
+struct SourceRow<'r> {
+    table: &'r JoinTable,
+    row: u32,
+}
+
+impl Row for SourceRow<'_> {
+    fn cell(&self, id: ColumnId) -> &str {
+        self.table.cell(self.row, id.column)
+    }
+}
+
+fn is_numeric(kind: &Type) -> bool {
+    use crate::flow::value::CompareMode;
+    matches!(kind.mode(), Some(CompareMode::Number | CompareMode::RecordNumber))
+}
+
+pub(super) fn conjuncts(filter: Filter) -> Vec<Filter> {
+    match filter {
+        Filter::All(parts) => parts,
+        other => vec![other],
+    }
+}
+
+fn filled_values(
+    values: &[Scalar],
+    filled: &[Filled],
+    evaluator: &mut Evaluator,
+) -> Result<Vec<Scalar>, EngineError> {
+    values
+        .iter()
+        .map(|value| fill::nested(value, filled, evaluator))
+        .collect()
+}
+
+/// The error for a condition that would touch every record (LNG-14, LNG-150).
+pub(super) fn always_true(statement: &str) -> EngineError {
+    EngineError::argument(say!(
+        "the WHERE of this {statement} is true for every record; nothing was written",
+        "この {statement} の WHERE はすべてのレコードで真になります。何も書き込んでいません"
+    ))
+}

@@ -1,0 +1,260 @@
+//! UPSERT and MERGE (LNG-142..146): kintone's own upsert where it does the same, else read, then add and change.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use crate::flow::apps::{FieldType, WriteRow, WriteTarget, Written};
+use crate::flow::exec::scan::Scan;
+use crate::flow::exec::{EngineError, Preview, Sample};
+use crate::flow::plan::push;
+use crate::flow::sql::message::say;
+
+use super::Dml;
+use super::bind::BoundUpsert;
+use super::chunk::{Operation, Sender, requests};
+use super::stage::{Staged, normal_key};
+
+/// Keys of one lookup request.
+const KEYS_PER_REQUEST: usize = 100;
+
+/// A record that exists already.
+struct Existing {
+    id: u64,
+    /// Cells of the statement's fields.
+    cells: Vec<String>,
+}
+
+impl Dml<'_, '_> {
+    pub(super) fn upsert(&mut self, upsert: &BoundUpsert) -> Result<(Written, Option<Preview>), EngineError> {
+        let staged = self.stage(upsert.app, &upsert.fields, &upsert.rows)?;
+        check_keys(&staged, &upsert.keys)?;
+        if staged.rows == 0 && self.permit.is_some() {
+            return Ok((Written::default(), None));
+        }
+        if upsert.native && self.config.native_upsert && self.permit.is_some() {
+            return self.native(upsert, &staged).map(|written| (written, None));
+        }
+        let existing = self.existing(upsert, &staged)?;
+        if let Some(dry_run) = self.config.dry_run {
+            return Ok((
+                Written::default(),
+                Some(preview(
+                    upsert,
+                    &staged,
+                    &existing,
+                    self.config.native_upsert,
+                    dry_run.samples,
+                )),
+            ));
+        }
+        self.read_then_write(upsert, &staged, &existing)
+            .map(|written| (written, None))
+    }
+
+    /// One `PUT` with `upsert` per 100 rows.
+    fn native(&mut self, upsert: &BoundUpsert, staged: &Staged<'_>) -> Result<Written, EngineError> {
+        let key = upsert.keys.first().copied().unwrap_or_default();
+        let Some(field) = upsert.fields.get(key) else {
+            return Ok(Written::default());
+        };
+        let fields = staged.codes(|place| place != key);
+        let rows: Vec<usize> = (0..staged.rows).collect();
+        let row = |number: usize| WriteRow {
+            target: WriteTarget::Key(staged.cell(number, key).to_owned()),
+            values: staged.values(number, |place| place != key),
+        };
+        let last_key = |number: usize| staged.cell(number, key).to_owned();
+        let mut sender = Sender::new(self, upsert.app);
+        sender.send(
+            Operation::Upsert(&field.code),
+            &fields,
+            &rows,
+            &row,
+            Some((&field.code, &last_key)),
+        )?;
+        Ok(sender.written)
+    }
+
+    fn read_then_write(
+        &mut self,
+        upsert: &BoundUpsert,
+        staged: &Staged<'_>,
+        existing: &HashMap<Vec<String>, Existing>,
+    ) -> Result<Written, EngineError> {
+        let id = |row: usize| {
+            existing
+                .get(&staged.key(row, &upsert.keys))
+                .map(|record| record.id)
+        };
+        let (old, new): (Vec<usize>, Vec<usize>) = (0..staged.rows).partition(|row| id(*row).is_some());
+        let inserted = |place: usize| upsert.inserted.get(place).copied().unwrap_or(true);
+        let updated = |place: usize| {
+            upsert.updated.get(place).copied().unwrap_or(true) && !upsert.keys.contains(&place)
+        };
+        let single = match upsert.keys.as_slice() {
+            [key] => upsert.fields.get(*key).map(|field| (field.code.as_str(), *key)),
+            _ => None,
+        };
+        let last_key =
+            |number: usize| single.map_or(String::new(), |(_, key)| staged.cell(number, key).to_owned());
+        let key: Option<(&str, &dyn Fn(usize) -> String)> =
+            single.map(|(code, _)| (code, &last_key as &dyn Fn(usize) -> String));
+        let mut sender = Sender::new(self, upsert.app);
+        let insert_row = |number: usize| WriteRow {
+            target: WriteTarget::New,
+            values: staged.values(number, inserted),
+        };
+        sender.send(Operation::Insert, &staged.codes(inserted), &new, &insert_row, key)?;
+        let update_row = |number: usize| WriteRow {
+            target: WriteTarget::Id(id(number).unwrap_or_default()),
+            values: staged.values(number, updated),
+        };
+        sender.send(Operation::Update, &staged.codes(updated), &old, &update_row, key)?;
+        Ok(sender.written)
+    }
+
+    /// Records of the target that have one of the keys; of several with one key the newest counts.
+    fn existing(
+        &mut self,
+        upsert: &BoundUpsert,
+        staged: &Staged<'_>,
+    ) -> Result<HashMap<Vec<String>, Existing>, EngineError> {
+        let mut found = HashMap::new();
+        let Some((first, field)) = upsert
+            .keys
+            .first()
+            .and_then(|key| Some((*key, upsert.fields.get(*key)?)))
+        else {
+            return Ok(found);
+        };
+        let mut values: Vec<String> = (0..staged.rows)
+            .map(|row| staged.cell(row, first).to_owned())
+            .collect();
+        values.sort();
+        values.dedup();
+        let mut fields = vec!["$id".to_owned()];
+        fields.extend(upsert.fields.iter().map(|field| field.code.clone()));
+        for values in values.chunks(KEYS_PER_REQUEST) {
+            let condition = push::one_of(&field.code, field.kind, values.iter().map(String::as_str));
+            let scan = Scan {
+                app: upsert.app,
+                condition,
+                fields: fields.clone(),
+                streaming: true,
+                at_most: None,
+            };
+            self.reader.scan(&scan, &mut |page| {
+                for row in 0..page.rows() {
+                    let cells: Vec<String> = (1..page.width())
+                        .map(|column| page.cell(row, column).to_owned())
+                        .collect();
+                    let key = upsert
+                        .keys
+                        .iter()
+                        .map(|place| {
+                            let numeric = upsert
+                                .fields
+                                .get(*place)
+                                .is_some_and(|f| f.kind == FieldType::Number);
+                            normal_key(cells.get(*place).map_or("", String::as_str), numeric)
+                        })
+                        .collect();
+                    let id = page.cell(row, 0).parse().unwrap_or_default();
+                    // Pages come in the order of ids: the last one wins.
+                    found.insert(key, Existing { id, cells });
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+/// Every key is given and none twice, over the whole source, before the first write (LNG-144).
+fn check_keys(staged: &Staged<'_>, keys: &[usize]) -> Result<(), EngineError> {
+    let names: Vec<&str> = keys
+        .iter()
+        .filter_map(|key| staged.fields.get(*key))
+        .map(|field| field.code.as_str())
+        .collect();
+    let name = names.join(", ");
+    let mut seen: HashMap<Vec<String>, usize> = HashMap::new();
+    for row in 0..staged.rows {
+        let key = staged.key(row, keys);
+        let number = row + 1;
+        if key.iter().any(String::is_empty) {
+            return Err(EngineError::argument(say!(
+                "the key {name} is empty in source row {number}; nothing was written",
+                "元データの {number} 行目のキー {name} が空です。何も書き込んでいません"
+            )));
+        }
+        let text = key.join(", ");
+        if let Some(earlier) = seen.insert(key, number) {
+            return Err(EngineError::argument(say!(
+                "the key {name} = {text} is in source rows {earlier} and {number}; nothing was written",
+                "キー {name} = {text} が元データの {earlier} 行目と {number} 行目で重複しています。何も書き込んでいません"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn preview(
+    upsert: &BoundUpsert,
+    staged: &Staged<'_>,
+    existing: &HashMap<Vec<String>, Existing>,
+    native: bool,
+    samples: usize,
+) -> Preview {
+    let record = |row: usize| existing.get(&staged.key(row, &upsert.keys));
+    let updated = (0..staged.rows).filter(|row| record(*row).is_some()).count() as u64;
+    let inserted = staged.rows as u64 - updated;
+    let estimated_writes = if upsert.native && native {
+        requests(updated + inserted)
+    } else {
+        requests(updated) + requests(inserted)
+    };
+    let single = match upsert.keys.as_slice() {
+        [key] => Some(*key),
+        _ => None,
+    };
+    let samples = (0..staged.rows.min(samples))
+        .map(|row| {
+            let stored = record(row);
+            let mask = if stored.is_some() {
+                &upsert.updated
+            } else {
+                &upsert.inserted
+            };
+            let wanted = |place: usize| mask.get(place).copied().unwrap_or(true);
+            Sample {
+                kind: if stored.is_some() { "update" } else { "insert" },
+                key_field: single
+                    .and_then(|key| upsert.fields.get(key))
+                    .map(|field| field.code.clone()),
+                key: single.map(|key| staged.cell(row, key).to_owned()),
+                before: stored.map_or_else(Vec::new, |stored| {
+                    upsert
+                        .fields
+                        .iter()
+                        .map(|field| field.code.clone())
+                        .zip(stored.cells.iter().cloned())
+                        .collect()
+                }),
+                after: staged.row(row, wanted),
+            }
+        })
+        .collect();
+    let counts = Written {
+        inserted,
+        updated,
+        deleted: 0,
+    };
+    Preview {
+        app: upsert.app,
+        operation: "UPSERT",
+        counts,
+        estimated_writes,
+        samples,
+    }
+}

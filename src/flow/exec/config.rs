@@ -1,0 +1,99 @@
+//! What a run is configured with, and whom it tells.
+
+use crate::flow::apps::{AppId, AppMap, Written};
+use crate::flow::calendar::AsOf;
+
+use super::Interrupt;
+
+/// Rows that a statement may read when nothing is configured (LNG-180).
+pub const DEFAULT_MAX_READ_ROWS: u64 = 10_000;
+/// Rows of a temp table when nothing is configured (LNG-11).
+pub const DEFAULT_MAX_TEMP_ROWS: u64 = 10_000;
+/// Page requests in flight when nothing is configured.
+pub const DEFAULT_PAGES_IN_FLIGHT: usize = 4;
+/// The most page requests in flight.
+pub const MAX_PAGES_IN_FLIGHT: usize = 10;
+
+/// Configuration of a session.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The instant of `@` functions, with the profile's zone.
+    pub as_of: AsOf,
+    /// The profile's logical names.
+    pub apps: AppMap,
+    /// `limits.maxReadRows`; `None` = [`DEFAULT_MAX_READ_ROWS`], from which grouped scans are exempt.
+    pub max_read_rows: Option<u64>,
+    /// `limits.maxTempRows`; `None` = [`DEFAULT_MAX_TEMP_ROWS`].
+    pub max_temp_rows: Option<u64>,
+    /// Page requests of one scan in flight at once, 1 to [`MAX_PAGES_IN_FLIGHT`].
+    pub pages_in_flight: usize,
+    /// UPSERT may use kintone's own upsert, which needs the right to add records (LNG-143).
+    pub native_upsert: bool,
+    /// Nothing is written; DML is previewed with so many samples (RNR-100).
+    pub dry_run: Option<DryRun>,
+    /// Send nothing of a WHERE to kintone: a check that results do not depend on push-down.
+    pub push_down: bool,
+}
+
+impl Config {
+    /// The defaults.
+    pub fn new(as_of: AsOf, apps: AppMap) -> Self {
+        Self {
+            as_of,
+            apps,
+            max_read_rows: None,
+            max_temp_rows: None,
+            pages_in_flight: DEFAULT_PAGES_IN_FLIGHT,
+            native_upsert: true,
+            dry_run: None,
+            push_down: true,
+        }
+    }
+}
+
+/// How DML is previewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DryRun {
+    /// The most samples of one statement.
+    pub samples: usize,
+}
+
+/// One write request that kintone accepted (RNR-72).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkEvent {
+    /// The statement, from 0.
+    pub statement: usize,
+    /// The app written to.
+    pub app: AppId,
+    /// INSERT, UPDATE, UPSERT or DELETE: the kind of request.
+    pub operation: &'static str,
+    /// Records in the request.
+    pub records: usize,
+    /// Number of the chunk in its statement, from 1.
+    pub chunk: u64,
+    /// What it did.
+    pub written: Written,
+    /// The single key field of an UPSERT.
+    pub key_field: Option<String>,
+    /// Key value of the chunk's last record.
+    pub last_key: Option<String>,
+}
+
+/// Follows a run from outside. Methods are called between requests, from the thread that runs statements.
+pub trait Observer: Sync {
+    /// A reason to stop before the next request.
+    fn interrupted(&self) -> Option<Interrupt> {
+        None
+    }
+
+    /// A chunk was written.
+    fn chunk_written(&self, event: &ChunkEvent) {
+        let _ = event;
+    }
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {}

@@ -1,0 +1,434 @@
+//! Running one SELECT: push-down, scan or join, filter, group or project, arrange.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::flow::aggregate::Kind;
+use crate::flow::apps::{AppId, FieldType, TextColumn};
+use crate::flow::plan::bind::not_pushable;
+use crate::flow::plan::filter::Filter;
+use crate::flow::plan::push::{self, Limits, PushField, Pushed, Relation as Reach};
+use crate::flow::plan::query::{BoundSelect, Output};
+use crate::flow::plan::scalar::{ColumnId, Scalar};
+use crate::flow::plan::scope::{Access, Origin, ScopeSource};
+use crate::flow::plan::types::{ColumnInfo, Type};
+use crate::flow::sql::ast::JoinKind;
+
+use super::EngineError;
+use super::arrange;
+use super::eval::{Evaluator, NoRow, Row};
+use super::fill::{self, Filled};
+use super::group::Grouper;
+use super::input::Input;
+use super::join::{JoinTable, Joined};
+use super::query::Executor;
+use super::relation::{Relation, RelationRow};
+
+/// The working rows of a SELECT: its results and the columns that windows and ORDER BY need.
+struct Projector<'s> {
+    select: &'s BoundSelect,
+    cells: Vec<TextColumn>,
+    rows: usize,
+}
+
+impl<'s> Projector<'s> {
+    fn new(select: &'s BoundSelect) -> Self {
+        let width = select.outputs.len() + select.hidden.len();
+        Self {
+            select,
+            cells: (0..width).map(|_| TextColumn::new()).collect(),
+            rows: 0,
+        }
+    }
+
+    fn add(&mut self, row: &dyn Row, evaluator: &mut Evaluator) -> Result<(), EngineError> {
+        let values = self.select.outputs.iter().map(|output| match output {
+            Output::Value(value) => Some(value),
+            Output::Window(_) => None,
+        });
+        let values = values.chain(self.select.hidden.iter().map(Some));
+        for (column, value) in self.cells.iter_mut().zip(values) {
+            match value {
+                Some(value) => column.push(&evaluator.text(value, row)?)?,
+                None => column.push("")?,
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Relation, EngineError> {
+        let select = self.select;
+        let mut columns = select.columns.clone();
+        columns.extend(select.hidden.iter().map(|_| ColumnInfo::exact("", Type::Text)));
+        let mut rows = Relation::from_cells(columns, self.cells, self.rows);
+        for (place, output) in select.outputs.iter().enumerate() {
+            if let Output::Window(number) = output
+                && let Some(window) = select.windows.get(*number)
+            {
+                let column = arrange::window(&rows, window)?;
+                rows.replace(place, column);
+            }
+        }
+        let width = select.columns.len();
+        let plain =
+            !select.distinct && select.order.is_empty() && select.offset == 0 && select.limit.is_none();
+        if plain {
+            return Ok(rows.described(select.columns.clone()));
+        }
+        let kept = arrange::arrange(
+            &rows,
+            select.distinct.then_some(width),
+            &select.order,
+            select.limit,
+            select.offset,
+        );
+        Ok(rows.described(select.columns.clone()).gather(&kept)?)
+    }
+}
+
+impl Executor<'_, '_> {
+    /// Runs a SELECT whose subqueries are known.
+    pub(super) fn select(
+        &mut self,
+        select: &BoundSelect,
+        filled: &[Filled],
+    ) -> Result<Relation, EngineError> {
+        let select = &fill::select(select, filled, &mut self.evaluator)?;
+        let Some(grouping) = &select.grouping else {
+            let mut projector = Projector::new(select);
+            let stop = stops_after(select);
+            self.rows(select, &mut |row, evaluator| {
+                projector.add(row, evaluator)?;
+                Ok(if stop.is_some_and(|most| projector.rows as u64 >= most) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                })
+            })?;
+            return projector.finish();
+        };
+        let mut grouper = Grouper::new(grouping);
+        if let Some(count) = self.counted(select)? {
+            grouper.add_count(count);
+        } else {
+            self.rows(select, &mut |row, evaluator| {
+                grouper.add(row, evaluator)?;
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        let groups = grouper.finish()?;
+        let mut projector = Projector::new(select);
+        for row in 0..groups.rows() {
+            let row = RelationRow {
+                relation: &groups,
+                row,
+            };
+            if self.evaluator.test(&select.having, &row)? {
+                projector.add(&row, &mut self.evaluator)?;
+            }
+        }
+        drop(groups);
+        projector.finish()
+    }
+
+    /// Calls `each` for every row that WHERE lets pass.
+    fn rows(
+        &mut self,
+        select: &BoundSelect,
+        each: &mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>,
+    ) -> Result<(), EngineError> {
+        if select.filter == Filter::Constant(false) {
+            return Ok(());
+        }
+        match select.sources.as_slice() {
+            [] => each(&NoRow, &mut self.evaluator).map(|_| ()),
+            [source] => self.single(select, source, each),
+            _ => self.joined(select, each),
+        }
+    }
+
+    fn single(
+        &mut self,
+        select: &BoundSelect,
+        source: &ScopeSource,
+        each: &mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>,
+    ) -> Result<(), EngineError> {
+        let pushed = self.push(source, 0, &select.filter);
+        self.refuse_unsent(select, &pushed)?;
+        let needed = needed(select, &pushed.rest, 0);
+        let mut input = self.open(source, &needed)?;
+        let exact = pushed.relation == Reach::Exact;
+        if let Input::Records { scan, .. } = &mut input {
+            scan.condition = pushed.query;
+            scan.streaming = streams(select);
+            scan.at_most = stops_after(select).filter(|_| exact);
+        }
+        let rest = pushed.rest;
+        let evaluator = &mut self.evaluator;
+        let mut each = |row: &dyn Row| {
+            if evaluator.test(&rest, row)? {
+                each(row, evaluator)
+            } else {
+                Ok(ControlFlow::Continue(()))
+            }
+        };
+        if let (Some(order), Input::Records { scan, map }) = (&select.kintone_order, &input) {
+            let order = order.clone();
+            let limit = select.limit.unwrap_or(0);
+            return self
+                .reader
+                .ordered(scan, &order, limit, select.offset, &mut |page| {
+                    super::input::page_rows(page, map, &mut each)
+                });
+        }
+        input.each_row(self.reader, &mut each)
+    }
+
+    fn joined(
+        &mut self,
+        select: &BoundSelect,
+        each: &mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>,
+    ) -> Result<(), EngineError> {
+        let (sent, rest) = self.push_joined(select);
+        if let Some(test) = rest.server_test() {
+            return Err(not_pushable(test.reason));
+        }
+        let mut tables: Vec<JoinTable> = Vec::new();
+        for (place, source) in select.sources.iter().enumerate() {
+            let mut needed = needed(select, &rest, place);
+            for join in &select.joins {
+                for id in join
+                    .on
+                    .iter()
+                    .flat_map(|(a, b)| [a, b])
+                    .filter(|id| id.source == place)
+                {
+                    needed.insert(id.column);
+                }
+            }
+            let mut input = self.open(source, &needed)?;
+            let condition = sent.get(place).cloned().unwrap_or_default();
+            input.set_condition(condition);
+            let narrowed = place.checked_sub(1).and_then(|join| select.joins.get(join));
+            let (relation, map) =
+                match narrowed.and_then(|join| super::narrow::key_conditions(join, source, &tables)) {
+                    Some(keys) => input.materialise_narrowed(self.reader, &keys)?,
+                    None => input.materialise(self.reader)?,
+                };
+            tables.push(JoinTable { relation, map });
+        }
+        let mut joined = Joined::first(&tables);
+        for join in &select.joins {
+            joined = joined.join(join)?;
+        }
+        for row in joined.rows() {
+            if self.evaluator.test(&rest, &row)? && each(&row, &mut self.evaluator)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of rows, if counting is all and kintone can do it: one request (LNG-192).
+    fn counted(&mut self, select: &BoundSelect) -> Result<Option<u64>, EngineError> {
+        let Some((app, query)) = self.counts_only(select) else {
+            return Ok(None);
+        };
+        if select.filter == Filter::Constant(false) {
+            return Ok(Some(0));
+        }
+        self.reader.count(app, &query).map(Some)
+    }
+
+    /// The app and the exact condition of a SELECT that only counts records.
+    pub(super) fn counts_only(&self, select: &BoundSelect) -> Option<(AppId, String)> {
+        let [source] = select.sources.as_slice() else {
+            return None;
+        };
+        let Origin::App(app) = source.origin else {
+            return None;
+        };
+        let grouping = select.grouping.as_ref()?;
+        let counts = |kind: Kind, argument: Option<&Scalar>| match (kind, argument) {
+            (Kind::CountRows, _) => true,
+            (Kind::Count, Some(Scalar::Column(id))) => is_never_empty(source, *id),
+            _ => false,
+        };
+        let only_counts = grouping.keys.is_empty()
+            && !grouping.explicit
+            && grouping.aggregates.iter().all(|aggregate| {
+                !aggregate.spec.distinct && counts(aggregate.spec.kind, aggregate.argument.as_ref())
+            });
+        let pushed = self.push(source, 0, &select.filter);
+        (only_counts && pushed.relation == Reach::Exact).then_some((app, pushed.query))
+    }
+
+    /// What kintone can decide about one source.
+    pub(in crate::flow) fn push(&self, source: &ScopeSource, place: usize, filter: &Filter) -> Pushed {
+        let known = |id: ColumnId| {
+            if id.source != place || !matches!(source.origin, Origin::App(_)) {
+                return None;
+            }
+            let column = source
+                .columns
+                .get(id.column)
+                .filter(|column| column.access == Access::Own)?;
+            Some(PushField {
+                code: &column.info.name,
+                kind: &column.info.kind,
+            })
+        };
+        if self.push_down {
+            return push::push(filter, &known, Limits::default());
+        }
+        // Without push-down only what nothing else can decide is sent.
+        let (sent, kept): (Vec<Filter>, Vec<Filter>) = conjuncts(filter)
+            .into_iter()
+            .partition(|part| part.server_test().is_some());
+        let pushed = push::push(&Filter::all(sent), &known, Limits::default());
+        let rest = Filter::all(kept.into_iter().chain([pushed.rest]).collect());
+        let relation = match (&rest, pushed.query.is_empty()) {
+            (Filter::Constant(true), _) => Reach::Exact,
+            (_, true) => Reach::Local,
+            (_, false) => Reach::Prefilter,
+        };
+        Pushed {
+            query: pushed.query,
+            relation,
+            rest,
+        }
+    }
+
+    /// A test that only kintone can decide must have been sent; beside a local rest only in a plain SELECT (LNG-62).
+    fn refuse_unsent(&self, select: &BoundSelect, pushed: &Pushed) -> Result<(), EngineError> {
+        if let Some(test) = pushed.rest.server_test() {
+            return Err(not_pushable(test.reason));
+        }
+        if let Some(test) = select.filter.server_test()
+            && pushed.relation != Reach::Exact
+            && select.grouping.is_some()
+            && self.push_down
+        {
+            return Err(not_pushable(test.reason));
+        }
+        Ok(())
+    }
+
+    /// Conditions for each source of a join, and what is left for the joined rows. A source that an outer join may leave
+    /// out is not narrowed: a row it loses would come back as "missing".
+    pub(super) fn push_joined(&self, select: &BoundSelect) -> (Vec<String>, Filter) {
+        let mut optional = vec![false; select.sources.len()];
+        for (i, join) in select.joins.iter().enumerate() {
+            match join.kind {
+                JoinKind::Left => {
+                    if let Some(flag) = optional.get_mut(i + 1) {
+                        *flag = true;
+                    }
+                }
+                JoinKind::Right => optional.iter_mut().take(i + 1).for_each(|flag| *flag = true),
+                JoinKind::Inner | JoinKind::Cross => {}
+            }
+        }
+        let mut rest = select.filter.clone();
+        let mut sent = Vec::new();
+        for (place, source) in select.sources.iter().enumerate() {
+            if optional.get(place).copied().unwrap_or(true) {
+                sent.push(String::new());
+                continue;
+            }
+            let pushed = self.push(source, place, &rest);
+            sent.push(pushed.query);
+            rest = pushed.rest;
+        }
+        (sent, rest)
+    }
+
+    pub(in crate::flow) fn open(
+        &self,
+        source: &ScopeSource,
+        needed: &BTreeSet<usize>,
+    ) -> Result<Input, EngineError> {
+        Input::open(source, needed, &|origin| self.memory(origin))
+    }
+
+    /// A temp table or common table expression.
+    fn memory(&self, origin: &Origin) -> Option<Arc<Relation>> {
+        match origin {
+            Origin::Temp(name) => self.temps.get(name).cloned(),
+            Origin::Cte(index) => self.ctes.get(*index).cloned().flatten(),
+            Origin::App(_) | Origin::Subtable(..) => None,
+        }
+    }
+}
+
+fn conjuncts(filter: &Filter) -> Vec<Filter> {
+    match filter {
+        Filter::All(parts) => parts.clone(),
+        other => vec![other.clone()],
+    }
+}
+
+/// Columns of a source that a SELECT needs beside what kintone decides.
+pub(super) fn needed(select: &BoundSelect, rest: &Filter, source: usize) -> BTreeSet<usize> {
+    let mut columns = Vec::new();
+    rest.columns(&mut columns);
+    match &select.grouping {
+        Some(grouping) => {
+            for key in &grouping.keys {
+                key.columns(&mut columns);
+            }
+            for argument in grouping
+                .aggregates
+                .iter()
+                .filter_map(|aggregate| aggregate.argument.as_ref())
+            {
+                argument.columns(&mut columns);
+            }
+        }
+        None => {
+            for output in &select.outputs {
+                if let Output::Value(value) = output {
+                    value.columns(&mut columns);
+                }
+            }
+            for value in &select.hidden {
+                value.columns(&mut columns);
+            }
+        }
+    }
+    columns
+        .into_iter()
+        .filter(|id| id.source == source)
+        .map(|id| id.column)
+        .collect()
+}
+
+/// Rows after which a SELECT has all it needs, if its first rows are enough.
+fn stops_after(select: &BoundSelect) -> Option<u64> {
+    let first_rows = select.grouping.is_none()
+        && !select.distinct
+        && select.order.is_empty()
+        && select.windows.is_empty()
+        && select.kintone_order.is_none();
+    select
+        .limit
+        .filter(|_| first_rows)
+        .map(|limit| limit.saturating_add(select.offset))
+}
+
+/// Grouping that folds every row away at once (LNG-180).
+fn streams(select: &BoundSelect) -> bool {
+    select.grouping.is_some() && select.sources.len() == 1
+}
+
+/// `$id` and the record number exist in every record.
+fn is_never_empty(source: &ScopeSource, id: ColumnId) -> bool {
+    source.columns.get(id.column).is_some_and(|column| {
+        matches!(
+            column.info.kind.field(),
+            Some(FieldType::Id | FieldType::RecordNumber)
+        )
+    })
+}

@@ -1,0 +1,377 @@
+//! A session runs the statements of one script in order and keeps its temp tables and variables (LNG-10..19).
+
+use std::sync::Arc;
+
+use crate::flow::apps::{Apps, WritePermit, Written};
+use crate::flow::dml::{self, Dml};
+use crate::flow::plan::bind::{Binder, Env, resolved};
+use crate::flow::plan::catalog::{Catalog, Variable};
+use crate::flow::plan::query::{BoundQuery, Parameter};
+use crate::flow::plan::scalar::Scalar;
+use crate::flow::plan::types::Type;
+use crate::flow::script::{Script, Statement};
+use crate::flow::sql::ast;
+use crate::flow::sql::diagnostic::{Diagnostic, Severity, code};
+use crate::flow::sql::message::{Message, say};
+use crate::flow::sql::render;
+
+use super::config::{Config, DEFAULT_MAX_TEMP_ROWS, Observer};
+use super::eval::{Evaluator, NoRow};
+use super::explain::Explanation;
+use super::fill::{self, Filled};
+use super::gate::BoundGate;
+use super::outcome::{OutcomeKind, StatementOutcome};
+use super::query::{Executor, describe, show_apps};
+use super::relation::Relation;
+use super::scan::Reader;
+use super::world::World;
+use super::{EngineError, ErrorKind};
+
+/// One run of one script.
+pub struct Session<'a> {
+    world: World<'a>,
+    reader: Reader<'a>,
+    config: Config,
+}
+
+impl<'a> Session<'a> {
+    /// Begins a session.
+    pub fn new(apps: &'a dyn Apps, config: Config, observer: &'a dyn Observer) -> Self {
+        Self {
+            world: World::new(apps, config.as_of.clone()),
+            reader: Reader::new(apps, observer, &config),
+            config,
+        }
+    }
+
+    /// A temp table of the script, for export.
+    pub fn temp_table(&self, name: &str) -> Option<&Relation> {
+        self.world.temps.get(name).map(AsRef::as_ref)
+    }
+
+    /// Binds every statement against the forms without running any: unknown names, wrong types, unwritable fields and
+    /// bad keys are found before the first statement reads or writes. Only forms are requested.
+    pub fn check(&mut self, script: &Script) -> Result<Vec<Diagnostic>, EngineError> {
+        let variables = self.world.variables.clone();
+        let mut diagnostics = Vec::new();
+        for statement in &script.statements {
+            match self.imagine(statement) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::Apps => return Err(error),
+                Err(error) => diagnostics.push(diagnostic(&error, statement)),
+            }
+        }
+        self.world.variables = variables;
+        self.world.imagined.clear();
+        self.world.warnings.clear();
+        Ok(diagnostics)
+    }
+
+    fn imagine(&mut self, statement: &Statement) -> Result<(), EngineError> {
+        match &statement.tree {
+            ast::Statement::Query(query) => self.bind(query).map(|_| ()),
+            ast::Statement::CreateTemp(name, query) => {
+                let bound = self.bind(query)?;
+                self.world.imagined.insert(name.text.clone(), bound.columns);
+                Ok(())
+            }
+            ast::Statement::DropTemp(name) => {
+                self.world.imagined.remove(&name.text);
+                Ok(())
+            }
+            ast::Statement::Set(name, value) | ast::Statement::Declare(name, value) => {
+                let declared = matches!(statement.tree, ast::Statement::Declare(..));
+                let value = match value {
+                    ast::Expr::Array(elements, _) => Variable::List(elements.clone()),
+                    ast::Expr::Server(function) => Variable::Relative(render::server(function)),
+                    other => {
+                        let (_, kind, _) = self.bind_constant(other)?;
+                        // A value of the right type; which one does not matter as nothing runs.
+                        if kind.is_numeric() && !declared {
+                            Variable::Number("1".into())
+                        } else {
+                            Variable::Text("?".into())
+                        }
+                    }
+                };
+                self.world.variables.insert(name.text.clone(), value);
+                Ok(())
+            }
+            ast::Statement::Assert { condition, .. } | ast::Statement::Exit(condition, _) => {
+                BoundGate::bind(condition, &mut self.world).map(|_| ())
+            }
+            ast::Statement::Describe(app) => self.world.form(resolved(app)?).map(|_| ()),
+            ast::Statement::ShowApps => Ok(()),
+            ast::Statement::Explain(inner) => {
+                let inner = statement.with_tree((**inner).clone());
+                self.imagine(&inner)
+            }
+            _ => dml::bind(&mut self.world, statement).map(|_| ()),
+        }
+    }
+
+    /// Runs one statement. Statements must be run in order; after an error, or when EXIT was taken, no more.
+    pub fn run(&mut self, statement: &Statement) -> Result<StatementOutcome, EngineError> {
+        self.reader.reset();
+        self.world.warnings.clear();
+        self.reader.check_interrupt()?;
+        let result = self.execute(statement);
+        match result {
+            Ok(mut outcome) => {
+                outcome.rows_read = self.reader.rows_read;
+                outcome.warnings = std::mem::take(&mut self.world.warnings);
+                if self.reader.search_aborted {
+                    outcome.warnings.push(say!(
+                        "kintone stopped the keyword search at 100,000 hits; the result is incomplete",
+                        "kintone がキーワード検索を 10 万件で打ち切りました。結果は不完全です"
+                    ));
+                }
+                Ok(outcome)
+            }
+            Err(error) => Err(error.locate(|span| statement.position(span))),
+        }
+    }
+
+    /// The plan of a statement; costs form requests and one counting request per scan.
+    pub fn explain(&mut self, statement: &Statement) -> Result<Explanation, EngineError> {
+        let mut plan = Explanation::default();
+        match &statement.tree {
+            ast::Statement::Query(query) | ast::Statement::CreateTemp(_, query) => {
+                let bound = self.bind(query)?;
+                self.executor().explain_query(&bound, 0, &mut plan)?;
+            }
+            ast::Statement::Assert { condition, .. } | ast::Statement::Exit(condition, _) => {
+                let bound = BoundGate::bind(condition, &mut self.world)?;
+                for parameter in &bound.parameters {
+                    self.executor().explain_query(&parameter.query, 0, &mut plan)?;
+                }
+            }
+            _ if statement.kind.writes() => {
+                let bound = dml::bind(&mut self.world, statement)?;
+                self.executor().explain_write(&bound, &mut plan)?;
+            }
+            _ => {}
+        }
+        Ok(plan)
+    }
+
+    /// Records that the statement now running, or the last one, has read: also known when it failed.
+    pub fn rows_read(&self) -> u64 {
+        self.reader.rows_read
+    }
+
+    fn execute(&mut self, statement: &Statement) -> Result<StatementOutcome, EngineError> {
+        match &statement.tree {
+            ast::Statement::Query(query) => {
+                let bound = self.bind(query)?;
+                self.executor().query(&bound).map(result)
+            }
+            ast::Statement::CreateTemp(name, query) => self.create_temp(&name.text, query),
+            ast::Statement::DropTemp(name) => {
+                self.world.temps.remove(&name.text);
+                Ok(done())
+            }
+            ast::Statement::Set(name, value) => self.set(&name.text, value, false),
+            ast::Statement::Declare(name, value) => self.set(&name.text, value, true),
+            ast::Statement::Assert {
+                warn,
+                condition,
+                message,
+            } => self.assert(*warn, condition, message.as_deref()),
+            ast::Statement::Exit(condition, message) => {
+                let (holds, _) = self.decide(condition)?;
+                let kind = if holds {
+                    OutcomeKind::ExitTaken(message.clone())
+                } else {
+                    OutcomeKind::Passed
+                };
+                Ok(StatementOutcome { kind, ..done() })
+            }
+            ast::Statement::ShowApps => show_apps(&self.reader).map(result),
+            ast::Statement::Describe(app) => {
+                let form = self.world.form(resolved(app)?)?;
+                describe(Some(&form)).map(result)
+            }
+            ast::Statement::Explain(inner) => {
+                let inner = statement.with_tree((**inner).clone());
+                self.explain(&inner)?.relation().map(result)
+            }
+            _ => self.write(statement),
+        }
+    }
+
+    fn write(&mut self, statement: &Statement) -> Result<StatementOutcome, EngineError> {
+        let bound = dml::bind(&mut self.world, statement)?;
+        let permit = match self.config.dry_run {
+            None => Some(WritePermit::grant()),
+            Some(_) => None,
+        };
+        let mut dml = Dml {
+            world: &mut self.world,
+            reader: &mut self.reader,
+            config: &self.config,
+            statement: statement.index,
+            permit,
+        };
+        let (written, preview) = dml.run(&bound)?;
+        Ok(StatementOutcome {
+            written,
+            preview,
+            ..done()
+        })
+    }
+
+    fn create_temp(&mut self, name: &str, query: &ast::Query) -> Result<StatementOutcome, EngineError> {
+        let bound = self.bind(query)?;
+        let rows = self.executor().query(&bound)?;
+        self.refuse_incomplete()?;
+        let limit = self.config.max_temp_rows.unwrap_or(DEFAULT_MAX_TEMP_ROWS);
+        let found = rows.rows() as u64;
+        if found > limit {
+            return Err(EngineError::argument(say!(
+                "temp table #{name} would have {found} rows, more than {limit} (limits.maxTempRows)",
+                "一時テーブル #{name} の行数 {found} が上限 {limit} (limits.maxTempRows) を超えています"
+            )));
+        }
+        self.world.temps.insert(name.to_owned(), Arc::new(rows));
+        Ok(StatementOutcome {
+            row_count: Some(found),
+            ..done()
+        })
+    }
+
+    /// What feeds a write or a temp table must be complete (LNG-181).
+    fn refuse_incomplete(&self) -> Result<(), EngineError> {
+        if self.reader.search_aborted {
+            Err(EngineError::search_aborted())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn set(
+        &mut self,
+        name: &str,
+        value: &ast::Expr,
+        declared: bool,
+    ) -> Result<StatementOutcome, EngineError> {
+        let value = match value {
+            ast::Expr::Array(elements, _) => Variable::List(elements.clone()),
+            ast::Expr::Server(function) => Variable::Relative(render::server(function)),
+            other => {
+                let (value, kind, parameters) = self.bind_constant(other)?;
+                let filled = self.fill(&parameters)?;
+                let mut evaluator = Evaluator::new();
+                let value = fill::nested(&value, &filled, &mut evaluator)?;
+                let text = evaluator.text(&value, &NoRow)?.into_owned();
+                // The value of DECLARE is always text (LNG-13).
+                if kind.is_numeric() && !declared {
+                    Variable::Number(text)
+                } else {
+                    Variable::Text(text)
+                }
+            }
+        };
+        self.world.variables.insert(name.to_owned(), value);
+        Ok(done())
+    }
+
+    fn assert(
+        &mut self,
+        warn: bool,
+        condition: &ast::Gate,
+        message: Option<&str>,
+    ) -> Result<StatementOutcome, EngineError> {
+        let (holds, actual) = self.decide(condition)?;
+        if holds {
+            return Ok(StatementOutcome {
+                kind: OutcomeKind::Passed,
+                ..done()
+            });
+        }
+        let mut text = format!("assertion failed: {} (actual: {actual})", render::gate(condition));
+        if let Some(message) = message {
+            text.push_str(". ");
+            text.push_str(message);
+        }
+        if warn {
+            return Ok(StatementOutcome {
+                kind: OutcomeKind::AssertWarning(text),
+                ..done()
+            });
+        }
+        Err(EngineError::assertion(Message::verbatim(text)))
+    }
+
+    fn decide(&mut self, gate: &ast::Gate) -> Result<(bool, String), EngineError> {
+        let bound = BoundGate::bind(gate, &mut self.world)?;
+        let filled = self.fill(&bound.parameters)?;
+        bound.decide(&filled, &mut Evaluator::new())
+    }
+
+    fn fill(&mut self, parameters: &[Parameter]) -> Result<Vec<Filled>, EngineError> {
+        let filled = self.executor().parameters(parameters)?;
+        self.refuse_incomplete()?;
+        Ok(filled)
+    }
+
+    fn bind(&mut self, query: &ast::Query) -> Result<BoundQuery, EngineError> {
+        Binder::new(&mut self.world).query(query)
+    }
+
+    fn bind_constant(&mut self, value: &ast::Expr) -> Result<(Scalar, Type, Vec<Parameter>), EngineError> {
+        let mut binder = Binder::new(&mut self.world);
+        let (value, kind) = binder.value(&mut Env::constant(), value)?;
+        Ok((value, kind, binder.take_parameters()))
+    }
+
+    fn executor(&mut self) -> Executor<'_, 'a> {
+        Executor::new(
+            &mut self.reader,
+            &self.world.temps,
+            &self.world.forms,
+            self.config.push_down,
+        )
+    }
+}
+
+fn done() -> StatementOutcome {
+    StatementOutcome {
+        kind: OutcomeKind::Statement,
+        written: Written::default(),
+        rows_read: 0,
+        row_count: None,
+        result: None,
+        warnings: Vec::new(),
+        preview: None,
+    }
+}
+
+fn result(rows: Relation) -> StatementOutcome {
+    StatementOutcome {
+        row_count: Some(rows.rows() as u64),
+        result: Some(rows),
+        ..done()
+    }
+}
+
+/// A failed check as a diagnostic; findings about keys stand at the statement's start (LNG-171).
+fn diagnostic(error: &EngineError, statement: &Statement) -> Diagnostic {
+    use crate::flow::sql::message::Language::{English, Japanese};
+    let key_code = error
+        .code()
+        .is_some_and(|found| [code::KEY_TYPE, code::KEY_NOT_UNIQUE].contains(&found));
+    let position = error
+        .span()
+        .filter(|_| !key_code)
+        .map(|span| statement.position(span));
+    Diagnostic {
+        severity: Severity::Error,
+        code: error.code().unwrap_or(code::SYNTAX),
+        message: Message::new(error.message(English), error.message(Japanese)),
+        hint: None,
+        token: None,
+        line: position.map_or(statement.line, |position| position.line),
+        column: position.map_or(statement.column, |position| position.column),
+    }
+}

@@ -1,0 +1,92 @@
+//! What a session knows beside kintone's records: forms, states, temp tables, variables.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::flow::apps::{AppId, Apps, Form, NumberPrecision};
+use crate::flow::calendar::AsOf;
+use crate::flow::plan::catalog::{Catalog, Variable};
+use crate::flow::plan::types::ColumnInfo;
+use crate::flow::sql::message::Message;
+
+use super::EngineError;
+use super::query::{Forms, Temps};
+
+/// Knowledge of a session; forms are read once.
+pub(in crate::flow) struct World<'a> {
+    apps: &'a dyn Apps,
+    as_of: AsOf,
+    pub(in crate::flow) forms: Forms,
+    states: BTreeMap<AppId, Arc<[String]>>,
+    precisions: BTreeMap<AppId, NumberPrecision>,
+    pub(in crate::flow) temps: Temps,
+    /// Columns of temp tables that a check, unlike a run, only imagines.
+    pub(super) imagined: BTreeMap<String, Vec<ColumnInfo>>,
+    pub(super) variables: BTreeMap<String, Variable>,
+    pub(super) warnings: Vec<Message>,
+}
+
+impl<'a> World<'a> {
+    pub fn new(apps: &'a dyn Apps, as_of: AsOf) -> Self {
+        Self {
+            apps,
+            as_of,
+            forms: BTreeMap::new(),
+            states: BTreeMap::new(),
+            precisions: BTreeMap::new(),
+            temps: BTreeMap::new(),
+            imagined: BTreeMap::new(),
+            variables: BTreeMap::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Number precision of an app; read once.
+    pub(in crate::flow) fn precision(&mut self, app: AppId) -> Result<NumberPrecision, EngineError> {
+        if let Some(known) = self.precisions.get(&app) {
+            return Ok(*known);
+        }
+        let precision = self.apps.number_precision(app)?;
+        self.precisions.insert(app, precision);
+        Ok(precision)
+    }
+}
+
+impl Catalog for World<'_> {
+    fn form(&mut self, app: AppId) -> Result<Arc<Form>, EngineError> {
+        if let Some(known) = self.forms.get(&app) {
+            return Ok(Arc::clone(known));
+        }
+        let form = Arc::new(self.apps.form(app)?);
+        self.forms.insert(app, Arc::clone(&form));
+        Ok(form)
+    }
+
+    fn states(&mut self, app: AppId) -> Result<Arc<[String]>, EngineError> {
+        if let Some(known) = self.states.get(&app) {
+            return Ok(Arc::clone(known));
+        }
+        let states: Arc<[String]> = self.apps.states(app)?.into();
+        self.states.insert(app, Arc::clone(&states));
+        Ok(states)
+    }
+
+    fn temp(&self, name: &str) -> Option<Vec<ColumnInfo>> {
+        let imagined = self.imagined.get(name).cloned();
+        imagined.or_else(|| self.temps.get(name).map(|relation| relation.columns().to_vec()))
+    }
+
+    fn variable(&self, name: &str) -> Option<Variable> {
+        self.variables.get(name).cloned()
+    }
+
+    fn as_of(&self) -> &AsOf {
+        &self.as_of
+    }
+
+    fn warn(&mut self, warning: Message) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+}

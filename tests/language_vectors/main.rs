@@ -1,0 +1,67 @@
+//! The kSQL language against its vectors: facts about results, requests and errors, run on a model of kintone.
+//!
+//! `KSQL_VECTORS` points at another folder of the same form. A vector that is believed to be wrong stands in
+//! [`disputed`] with the reason; nothing else is skipped.
+
+mod disputed;
+mod expectation;
+mod kintone;
+mod query;
+mod run;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+fn folder() -> PathBuf {
+    match std::env::var_os("KSQL_VECTORS") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/ksql"),
+    }
+}
+
+fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All vectors of a folder, sorted by file.
+fn vectors(folder: &Path) -> Vec<Value> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .filter(|path| path.file_name().is_some_and(|name| name != "fixtures.json"))
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .flat_map(|file| read(file).as_array().cloned().unwrap_or_default())
+        .collect()
+}
+
+#[test]
+fn every_vector_holds() {
+    let folder = folder();
+    let fixtures = read(&folder.join("fixtures.json"));
+    let vectors = vectors(&folder);
+    assert!(!vectors.is_empty(), "no vectors in {}", folder.display());
+    let mut failures = Vec::new();
+    for vector in &vectors {
+        let id = vector["id"].as_str().unwrap_or("?");
+        let outcome = expectation::check(vector, &fixtures);
+        match (outcome, disputed::reason(id)) {
+            (Ok(()), None) | (Err(_), Some(_)) => {}
+            (Ok(()), Some(reason)) => failures.push(format!("{id}: disputed ({reason}) but it holds")),
+            (Err(why), None) => {
+                failures.push(format!("{id} {}: {why}\n    {}", vector["title"], vector["sql"]))
+            }
+        }
+    }
+    let (failed, all) = (failures.len(), vectors.len());
+    assert!(
+        failures.is_empty(),
+        "{failed} of {all} vectors fail:\n{}",
+        failures.join("\n")
+    );
+}
