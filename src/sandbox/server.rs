@@ -77,12 +77,15 @@ pub fn serve(options: &Options) -> Result<(), ServeError> {
         .name("accept".to_owned())
         .spawn(move || accept(&listener, &gate))
         .map_err(io)?;
+    if options.control && !options.listen.is_loopback() {
+        eprintln!("kintone-sandbox: warning: --control gives everybody who reaches {bound} every right");
+    }
     let mut out = io::stdout();
     // A caller that closed our standard output does not read the address; serving goes on.
     let _ = writeln!(out, "kintone-sandbox: listening on http://{bound}").and_then(|()| out.flush());
     wait(signals).map_err(|error| ServeError::Io("signal handling".to_owned(), error))?;
     // From here no write begins; the process ends with everything answered on disk.
-    service.store.close(|| {});
+    service.store.close();
     Ok(())
 }
 

@@ -142,7 +142,9 @@ impl Workspace {
     /// Executions so far: job, Run, attempt of each.
     pub fn executions(&self) -> Vec<(String, String, String)> {
         let text = std::fs::read_to_string(self.dir.join("executions.log")).unwrap_or_default();
-        text.lines()
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole
+            .lines()
             .map(|line| {
                 let words: Vec<&str> = line.split(' ').collect();
                 (words[0].to_owned(), words[1].to_owned(), words[2].to_owned())

@@ -409,4 +409,16 @@ mod tests {
         );
         assert!(!err.contains("progress"));
     }
+
+    proptest::proptest! {
+        /// No text, whoever wrote it, can act on a terminal after it was escaped.
+        #[test]
+        fn escaped_text_is_harmless(text in ".{0,40}|[\\x00-\\x9f\\u{200e}-\\u{2069}]{0,20}") {
+            proptest::prop_assert!(!escape(&text).contains(acts));
+            let json = serde_json::to_string(&text).expect("a text");
+            let escaped = escape_json(&json);
+            proptest::prop_assert!(!escaped.contains(acts));
+            proptest::prop_assert_eq!(serde_json::from_str::<String>(&escaped).ok(), Some(text));
+        }
+    }
 }

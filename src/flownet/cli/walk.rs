@@ -163,7 +163,10 @@ fn breach(command: &Command, rule: &Rule, words: &Words) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::flownet::cli::table::COMMANDS;
 
     fn problems(line: &str) -> Vec<String> {
         let mut args = line.split(' ').map(str::to_owned);
@@ -214,5 +217,55 @@ mod tests {
             problems("run-network n --rerun-from a"),
             ["--rerun-from requires --resume-run or --resume"]
         );
+    }
+
+    /// Words that hit every branch of the walker.
+    fn any_word() -> impl Strategy<Value = String> {
+        let flags: Vec<&'static str> = COMMANDS
+            .iter()
+            .flat_map(|c| c.all_flags())
+            .map(|flag| flag.name)
+            .chain(["--", "--zz", "-x"])
+            .collect();
+        prop_oneof![
+            proptest::sample::select(flags).prop_map(str::to_owned),
+            "[a-z]{0,3}",
+            "\\PC{0,8}",
+        ]
+    }
+
+    proptest! {
+        /// Whatever is typed, no word is lost: each is a known flag, a value, an operand or part of a problem.
+        #[test]
+        fn no_word_is_silently_dropped(at in 0..COMMANDS.len(), args in proptest::collection::vec(any_word(), 0..8)) {
+            let command = &COMMANDS[at];
+            let words = walk(command, &args);
+            let kept = words.operands.len() + 2 * words.values.len() + words.switches.len();
+            prop_assert!(kept + words.problems.len() >= args.len(), "{args:?}: {words:?}");
+            for (flag, value) in &words.values {
+                prop_assert!(!value.starts_with("--"), "{flag} took {value}");
+            }
+        }
+
+        /// A command line made from the table is taken without complaint, and every value arrives.
+        #[test]
+        fn a_line_made_from_the_table_is_taken(at in 0..COMMANDS.len(), value in "[a-z0-9./@]{1,12}") {
+            let command = &COMMANDS[at];
+            let mut args = Vec::new();
+            if command.operand.is_some() {
+                args.push(value.clone());
+            }
+            let mut given = Vec::new();
+            for flag in command.flags.iter().filter(|flag| flag.required) {
+                let value = flag.choices.first().map_or(value.as_str(), |choice| *choice).to_owned();
+                given.push((flag.name, value.clone()));
+                args.extend([flag.name.to_owned(), value]);
+            }
+            let words = walk(command, &args);
+            prop_assert!(words.problems().is_empty(), "{args:?}: {words:?}");
+            for (flag, value) in given {
+                prop_assert_eq!(words.value(flag), Some(value.as_str()));
+            }
+        }
     }
 }

@@ -60,6 +60,15 @@ pub struct Attempt {
     pub state_revision_before: Option<u64>,
 }
 
+/// Seconds as a JSON number without a needless fraction: kintone keeps the text of a number.
+fn seconds(seconds: f64) -> Value {
+    if seconds.fract() == 0.0 && seconds.abs() < 9.0e15 {
+        Value::from(seconds as i64)
+    } else {
+        Value::from(seconds)
+    }
+}
+
 impl Attempt {
     /// The record to insert.
     pub fn to_fields(&self) -> Fields {
@@ -86,7 +95,7 @@ impl Attempt {
             .text("runner_execution_started_at", &self.runner_execution_started_at)
             .text("execution_id", &self.execution_id)
             .text("finished_at", &self.finished_at)
-            .value("duration_sec", optional(self.duration_sec.map(Value::from)))
+            .value("duration_sec", optional(self.duration_sec.map(seconds)))
             .text("error_message", &self.error_message)
             .number("read_count", self.read_count)
             .number("written_count", self.written_count)

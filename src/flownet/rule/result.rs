@@ -27,13 +27,13 @@ pub enum ResultFile {
 }
 
 impl ResultFile {
-    /// Takes the bytes of the file; `None` when it could not be read.
+    /// Takes the bytes of the file; `None` when it could not be read. A byte that is no UTF-8 spoils only the text that
+    /// it stands in, not the whole result.
     pub fn read(bytes: Option<&[u8]>) -> Self {
-        match bytes.map(serde_json::from_slice) {
-            None => Self::Missing,
-            Some(Err(_)) => Self::NotJson,
-            Some(Ok(value)) => Self::Json(value),
-        }
+        let Some(bytes) = bytes else {
+            return Self::Missing;
+        };
+        serde_json::from_str(&String::from_utf8_lossy(bytes)).map_or(Self::NotJson, Self::Json)
     }
 }
 
@@ -181,14 +181,17 @@ pub fn check_shape(value: &Value) -> Result<ExecutionResult, Vec<String>> {
     let exit_code = safe_integer(&value["exitCode"]);
     shape.require(exit_code.is_some(), "exitCode must be an integer");
     shape.require(
-        shape.null_or("asOf", |v| date_time(v).is_some()),
+        shape.null_or("asOf", |v| v.as_str().is_some_and(looks_like_date_time)),
         "asOf must be an ISO-8601 timestamp or null",
     );
     shape.require(
-        shape.null_or("startedAt", |v| utc_date_time(v).is_some()),
+        shape.null_or("startedAt", |v| {
+            v.as_str()
+                .is_some_and(|t| t.ends_with('Z') && looks_like_date_time(t))
+        }),
         "startedAt must be a UTC ISO-8601 timestamp or null",
     );
-    let finished_at = utc_date_time(&value["finishedAt"]);
+    let finished_at = stored_time(&value["finishedAt"]);
     shape.require(
         finished_at.is_some(),
         "finishedAt must be a UTC ISO-8601 timestamp",
@@ -209,6 +212,11 @@ pub fn check_shape(value: &Value) -> Result<ExecutionResult, Vec<String>> {
         shape.null_or("lastWrittenKey", Value::is_string),
         "lastWrittenKey must be string or null",
     );
+    let error_is_null = value.get("error").is_some_and(Value::is_null);
+    shape.require(
+        shape.null_or("error", is_error_object),
+        "error must be a contract error object or null",
+    );
     let input_files = shape.receipts("input_files", "input", |list| {
         list.iter()
             .map(input_receipt)
@@ -221,17 +229,8 @@ pub fn check_shape(value: &Value) -> Result<ExecutionResult, Vec<String>> {
             .collect::<Option<Vec<_>>>()
             .filter(|l| are_distinct(l))
     });
-    let error = value.get("error");
-    let error_is_null = error.is_some_and(Value::is_null);
-    shape.require(
-        shape.null_or("error", is_error_object),
-        "error must be a contract error object or null",
-    );
     if value["status"] == "SUCCESS" {
-        shape.require(
-            error.is_none() || error_is_null,
-            "SUCCESS result requires error=null",
-        );
+        shape.require(error_is_null, "SUCCESS requires error=null");
     } else {
         shape.require(!error_is_null, "non-success result requires an error object");
     }
@@ -317,24 +316,32 @@ impl Shape<'_> {
     }
 }
 
-/// A date-time with an explicit offset. Digits below the millisecond are not an error and not kept.
-fn date_time(value: &Value) -> Option<String> {
-    let text = value.as_str()?;
-    if Timestamp::parse(text).is_some() {
-        return Some(text.to_owned());
-    }
-    let (head, fraction) = text.split_once('.')?;
-    let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
-    let short = format!(
-        "{head}.{}{}",
-        fraction.get(..3.min(digits))?,
-        fraction.get(digits..)?
-    );
-    Timestamp::parse(&short).map(|_| short)
+/// The letters and digits of a date-time with an offset; a time that is only looked at need not exist.
+fn looks_like_date_time(text: &str) -> bool {
+    let form: String = text
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    let Some(rest) = form.strip_prefix("0000-00-00T00:00") else {
+        return false;
+    };
+    let rest = rest.strip_prefix(":00").map_or(rest, |rest| {
+        rest.strip_prefix(".0")
+            .map_or(rest, |digits| digits.trim_start_matches('0'))
+    });
+    matches!(rest, "Z" | "+00:00" | "-00:00")
 }
 
-fn utc_date_time(value: &Value) -> Option<String> {
-    date_time(value).filter(|text| text.ends_with('Z'))
+/// A UTC time that exists, as it can be stored: digits below the millisecond are left out.
+fn stored_time(value: &Value) -> Option<String> {
+    let text = value
+        .as_str()
+        .filter(|t| t.ends_with('Z') && looks_like_date_time(t))?;
+    let short = match text.trim_end_matches('Z').split_once('.') {
+        Some((seconds, fraction)) => format!("{seconds}.{}Z", fraction.get(..3).unwrap_or(fraction)),
+        None => text.to_owned(),
+    };
+    Timestamp::parse(&short).map(|_| short)
 }
 
 fn is_error_object(value: &Value) -> bool {
@@ -552,7 +559,25 @@ mod tests {
             check_shape(&with("finishedAt", json!("2026-09-02T03:05:10+00:00"))),
             Err(vec!["finishedAt must be a UTC ISO-8601 timestamp".into()])
         );
-        assert!(check_shape(&with("asOf", json!("2026-09-01T00:00:00+09:00"))).is_ok());
+        assert!(check_shape(&with("finishedAt", json!("2026-02-30T03:05:10Z"))).is_err());
+        let looks = |key: &str, text: &str| check_shape(&with(key, json!(text))).is_ok();
+        for text in [
+            "2026-09-01T00:00:00+09:00",
+            "2026-09-01T00:00+23:59",
+            "2026-02-30T00:00:00.123456Z",
+        ] {
+            assert!(looks("asOf", text), "{text}");
+        }
+        for text in [
+            "",
+            "2026-09-01",
+            "2026-09-01T00:00:00",
+            "2026-09-01T00:00:00.Z",
+            "2026-09-01T00:00:00+0900",
+        ] {
+            assert!(!looks("asOf", text), "{text}");
+        }
+        assert!(!looks("startedAt", "2026-09-02T03:04:10+09:00"));
     }
 
     #[test]
@@ -597,6 +622,20 @@ mod tests {
     fn a_success_with_an_error_is_refused() {
         let error = json!({"category": "SQL", "code": "c", "message": "m", "retryable": false,
                            "detailsTruncated": false});
-        assert!(check_shape(&with("error", error)).is_err());
+        assert_eq!(
+            check_shape(&with("error", error)),
+            Err(vec!["SUCCESS requires error=null".into()])
+        );
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_spoils_only_its_own_text() {
+        assert_eq!(
+            ResultFile::read(Some(b"{\"a\":\"\xff\"}")),
+            ResultFile::Json(json!({"a": "\u{fffd}"}))
+        );
+        assert_eq!(ResultFile::read(Some(b"\xef\xbb\xbf{}")), ResultFile::NotJson);
+        assert_eq!(ResultFile::read(Some(b"{} {}")), ResultFile::NotJson);
+        assert_eq!(ResultFile::read(None), ResultFile::Missing);
     }
 }

@@ -12,7 +12,7 @@ use super::inputs::{self, Files};
 use super::job_log;
 use super::ledger::{Entry, Ledger};
 use crate::flownet::child::launch::{self, LaunchFailed};
-use crate::flownet::child::{Exit, Export, Import, RunRequest, workdir};
+use crate::flownet::child::{Exit, Export, Import, RunRequest, Running, workdir};
 use crate::flownet::clock::uuid;
 use crate::flownet::definition::Node;
 use crate::flownet::io::PathRefused;
@@ -223,7 +223,7 @@ impl<'a> Trial<'a> {
             .collect();
         // A machine that slept between the start commit and here may have lost the lock to somebody else.
         self.lease.confirm(self.lease.heartbeat())?;
-        let launched = launch::spawn(&self.ctx.runner, &request).map(|running| {
+        let launched = self.spawn(&request).map(|running| {
             if let Some(start_time) = running.start_time {
                 self.lease.note_job(running.pid, start_time);
             }
@@ -240,8 +240,16 @@ impl<'a> Trial<'a> {
         }
         Ok(AttemptEnd {
             io_code: None,
-            stopped: launched.is_ok_and(|exit| exit.stopped),
+            stopped: self.ctx.stop.is_requested(),
         })
+    }
+
+    /// Starts the job, unless a signal came after the start commit: then it was never started, and the node waits again.
+    fn spawn(&self, request: &RunRequest) -> Result<Running, LaunchFailed> {
+        if self.ctx.stop.is_requested() {
+            return Err(LaunchFailed::NotStarted("a signal asked to stop".to_owned()));
+        }
+        launch::spawn(&self.ctx.runner, request)
     }
 
     /// Weighs exit, result file and JOB log (RUN-27, D-10).

@@ -19,6 +19,8 @@ use crate::flownet::rule::select::Brake;
 use crate::flownet::time::Timestamp;
 use crate::kintone::query;
 
+/// Clause of an invocation that a signal ended early.
+const STOPPED: &str = "stopped by a signal";
 /// Largest bundle that is read back, in bytes.
 pub const MAX_BUNDLE_BYTES: u64 = 64 << 20;
 
@@ -226,14 +228,21 @@ impl Scheduler<'_> {
 
     /// Nothing forbids a further node: no signal, no hold, and the lock is still ours (SCH-07).
     fn may_start(&mut self, course: &mut Course) -> Result<bool, Failure> {
-        if self.ctx.stop.is_requested() {
+        let free = self.nobody_holds(course)?;
+        // Asked last: a signal that came during the read must not start a node either.
+        if free && self.ctx.stop.is_requested() {
             course.early = Some(Ending {
                 status: AttemptStatus::Cancelled,
                 code: "NODES_DEFERRED",
             });
-            course.reason = Some("stopped by a signal".to_owned());
+            course.reason = Some(STOPPED.to_owned());
             return Ok(false);
         }
+        Ok(free)
+    }
+
+    /// The lock is still ours and no person holds the Run.
+    fn nobody_holds(&mut self, course: &mut Course) -> Result<bool, Failure> {
         let run_id = self.ready.ledger.run.get().run_id.clone();
         let hold_key = key::hold_record_key(&run_id)?;
         let text = query::one_of("record_key", &[hold_key.as_str(), self.lease.held_key()]);
@@ -273,7 +282,7 @@ fn note_end(end: &AttemptEnd, course: &mut Course) {
         course.io_code = end.io_code;
     }
     if end.stopped {
-        course.reason = Some("stopped by a signal".to_owned());
+        course.reason = Some(STOPPED.to_owned());
     }
 }
 

@@ -182,6 +182,13 @@ impl Field {
         if in_table && kind == Kind::Subtable {
             return Err("a SUBTABLE cannot lie inside a SUBTABLE".to_owned());
         }
+        if source
+            .get("expression")
+            .and_then(Json::as_str)
+            .is_some_and(|expression| !expression.is_empty())
+        {
+            return Err("calculated values (\"expression\") are not supported".to_owned());
+        }
         let mut definition = source.clone();
         let lookup = source.get("lookup").map(read_lookup).transpose()?;
         complete(&mut definition, code, kind, lookup.is_some());
@@ -416,6 +423,13 @@ fn read_lookup(source: &Json) -> Result<Lookup, String> {
     let app = app
         .parse()
         .map_err(|_| "\"lookup.relatedApp.app\" must be an app id")?;
+    if source
+        .get("filterCond")
+        .and_then(Json::as_str)
+        .is_some_and(|condition| !condition.is_empty())
+    {
+        return Err("\"lookup.filterCond\" is not supported".to_owned());
+    }
     let key = source
         .get("relatedKeyField")
         .and_then(Json::as_str)
@@ -489,6 +503,14 @@ mod tests {
         for (source, word) in [
             (json!({}), "type"),
             (json!({ "type": "CALC" }), "CALC"),
+            (
+                json!({ "type": "SINGLE_LINE_TEXT", "expression": "a & b" }),
+                "expression",
+            ),
+            (
+                json!({ "type": "NUMBER", "lookup": { "relatedApp": { "app": 1 }, "filterCond": "a = 1" } }),
+                "filterCond",
+            ),
             (json!({ "type": "DROP_DOWN" }), "options"),
             (json!({ "type": "NUMBER", "minValue": "x" }), "minValue"),
             (json!({ "type": "SUBTABLE" }), "fields"),

@@ -105,6 +105,11 @@ impl Form {
             }
             let type_name = source.get("type").and_then(Json::as_str).unwrap_or_default();
             if let Some((system, ..)) = SYSTEM_FIELDS.iter().find(|(_, name, _)| *name == type_name) {
+                if !system.has_value() && source.get("enabled").and_then(Json::as_bool) == Some(true) {
+                    return Err(format!(
+                        "field {code:?}: process management and categories are not supported; set \"enabled\" to false"
+                    ));
+                }
                 renamed.push((*system, code.clone(), source.clone()));
             } else if matches!(type_name, "GROUP" | "REFERENCE_TABLE") {
                 no_data.insert(code.clone(), with_code(code, source));
@@ -243,6 +248,8 @@ mod tests {
         assert!(renamed.is_ok_and(|form| form.system_code(System::RecordNumber) == "No"));
         let clash = form(&json!({ "ステータス": { "type": "NUMBER" } }));
         assert!(clash.is_err_and(|problem| problem.contains("ステータス")));
+        let enabled = form(&json!({ "状態": { "type": "STATUS", "enabled": true } }));
+        assert!(enabled.is_err_and(|problem| problem.contains("not supported")));
         let free = form(&json!({ "ステータス": { "type": "NUMBER" }, "状態": { "type": "STATUS" } }));
         assert!(free.is_ok());
     }

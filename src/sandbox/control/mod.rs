@@ -62,15 +62,16 @@ impl Gate {
         } else {
             None
         };
-        let answer = || self.service.answer(request, call, running.count);
+        let apply = |entry: &mut Entry| {
+            let response = self.service.answer(request, call, running.count);
+            entry.applied = response.status < 400;
+            response
+        };
         let outcome = match fault {
-            None => {
-                entry.applied = true;
-                Outcome::Answer(answer())
-            }
+            None => Outcome::Answer(apply(&mut entry)),
             Some(fault) => {
                 entry.fault = Some(fault.action.name());
-                self.faulty(&fault, &mut entry, peer, answer)
+                self.faulty(&fault, &mut entry, peer, apply)
             }
         };
         entry.status = match &outcome {
@@ -89,12 +90,8 @@ impl Gate {
         fault: &Fault,
         entry: &mut Entry,
         peer: &Peer<'_>,
-        answer: impl FnOnce() -> Response,
+        apply: impl FnOnce(&mut Entry) -> Response,
     ) -> Outcome {
-        let apply = |entry: &mut Entry| {
-            entry.applied = true;
-            answer()
-        };
         match &*fault.action {
             Action::DropBefore => Outcome::Drop,
             Action::DropAfter => {

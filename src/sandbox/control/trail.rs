@@ -30,7 +30,7 @@ pub struct Entry {
     pub apps: BTreeSet<u64>,
     /// Status of the answer; none when the connection was closed.
     pub status: Option<u16>,
-    /// It reached the service (and was applied unless the status says otherwise).
+    /// The service itself answered with success, whatever the client saw.
     pub applied: bool,
     /// The fault that hit it.
     pub fault: Option<&'static str>,
@@ -89,7 +89,7 @@ impl Entry {
             "query": self.query,
             "apps": self.apps,
             "status": self.status,
-            "applied": self.applied && self.status.is_none_or(|status| status < 400 || self.fault == Some("status")),
+            "applied": self.applied,
             "fault": self.fault,
             "summary": self.summary,
             "bytes": self.bytes,

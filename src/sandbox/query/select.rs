@@ -206,3 +206,122 @@ fn compare(column: Column, left: &str, right: &str) -> Ordering {
         left.cmp(right)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::app::file::{AppsFile, check};
+    use crate::sandbox::auth::Caller;
+    use crate::sandbox::query::bind::Scope;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// One app with a unique text, a unique number and a plain number; records from `(key, number)`.
+    fn state(rows: &[(u8, i8)]) -> State {
+        let file: AppsFile = serde_json::from_value(json!({ "apps": [{ "id": 1, "name": "a", "properties": {
+            "key": { "type": "SINGLE_LINE_TEXT", "unique": true },
+            "num": { "type": "NUMBER" },
+            "unum": { "type": "NUMBER", "unique": true },
+        } }] }))
+        .expect("apps file");
+        let mut state = State::new(check(file).expect("apps"));
+        for (index, (key, number)) in rows.iter().enumerate() {
+            let id = index as u64 * 2 + 1;
+            // Every second record shares no key with another one.
+            let key = format!("{key}-{id}");
+            let values = vec![
+                Value::text(&key),
+                Value::text(&number.to_string()),
+                Value::text(&format!("{id}.0")),
+            ];
+            let record = Record {
+                revision: 1,
+                created: 0,
+                updated: 0,
+                creator: 0,
+                modifier: 0,
+                values: values.into(),
+            };
+            state.set_record(1, id, Some(record));
+        }
+        state
+    }
+
+    fn any_test() -> impl Strategy<Value = String> {
+        let sign = || prop::sample::select(vec!["=", "!=", "<", "<=", ">", ">="]);
+        let not = || prop::sample::select(vec!["", "not "]);
+        prop_oneof![
+            (sign(), -2_i64..40).prop_map(|(sign, id)| format!("$id {sign} {id}")),
+            (sign(), -2_i64..40).prop_map(|(sign, id)| format!("$id {sign} {id}.5")),
+            (not(), prop::collection::vec(0_u8..40, 1..4))
+                .prop_map(|(not, ids)| format!("$id {not}in ({})", list(ids.iter().map(u8::to_string)))),
+            (sign(), any::<i8>()).prop_map(|(sign, number)| format!("num {sign} {number}")),
+            (0_u8..4, 0_u8..40).prop_map(|(key, id)| format!("key = \"{key}-{id}\"")),
+            (not(), 0_u8..4, prop::collection::vec(0_u8..40, 1..4)).prop_map(|(not, key, ids)| {
+                format!(
+                    "key {not}in ({})",
+                    list(ids.iter().map(|id| format!("\"{key}-{id}\"")))
+                )
+            }),
+            (sign(), 0_u8..40).prop_map(|(sign, number)| format!("unum {sign} {number}")),
+            prop::collection::vec(0_u8..40, 1..4)
+                .prop_map(|ids| format!("unum in ({})", list(ids.iter().map(u8::to_string)))),
+        ]
+    }
+
+    fn list(items: impl Iterator<Item = String>) -> String {
+        items.collect::<Vec<_>>().join(", ")
+    }
+
+    fn any_condition() -> impl Strategy<Value = String> {
+        any_test().prop_recursive(3, 12, 3, |inner| {
+            prop::collection::vec(inner, 2..4).prop_flat_map(|parts| {
+                prop::sample::select(vec![" and ", " or "])
+                    .prop_map(move |word| format!("({})", parts.join(word)))
+            })
+        })
+    }
+
+    proptest! {
+        /// Index, id range and early stop find exactly what a look at every record finds.
+        #[test]
+        fn short_cuts_change_nothing(
+            rows in prop::collection::vec((0_u8..4, any::<i8>()), 0..20),
+            condition in any_condition(),
+            order in prop::sample::select(vec!["", "order by $id asc", "order by $id desc", "order by num asc, $id asc", "order by num desc"]),
+            limit in 0_usize..12,
+            offset in 0_usize..5,
+        ) {
+            let state = state(&rows);
+            let app = &state.apps[&1];
+            let caller = Caller::administrator(&state);
+            let scope = Scope { state: &state, app: &app.app, caller: &caller, now: jiff::Timestamp::UNIX_EPOCH };
+            let text = format!("{condition} {order} limit {limit} offset {offset}");
+            let plan = scope.plan(&text);
+            prop_assert!(plan.is_ok(), "{text}");
+            let Ok(plan) = plan else { return Ok(()) };
+            let predicate = plan.predicate.as_ref();
+            let mut naive: Vec<(u64, &Record)> = app
+                .table
+                .range(0..=u64::MAX)
+                .filter(|(id, record)| predicate.is_none_or(|predicate| predicate.holds(&state, *id, record)))
+                .collect();
+            let number = |record: &Record| record.value(1).as_text().parse::<i32>().unwrap_or_default();
+            naive.sort_by(|(left_id, left), (right_id, right)| match order {
+                "order by $id asc" => left_id.cmp(right_id),
+                "order by num asc, $id asc" => number(left).cmp(&number(right)).then(left_id.cmp(right_id)),
+                "order by num desc" => number(right).cmp(&number(left)).then(right_id.cmp(left_id)),
+                _ => right_id.cmp(left_id),
+            });
+            let all: Vec<u64> = naive.iter().map(|(id, _)| *id).collect();
+            let expected: Vec<u64> = all.iter().copied().skip(offset).take(limit).collect();
+            for want_total in [true, false] {
+                let page = page(&state, &app.table, &plan, want_total);
+                let found: Vec<u64> = page.records.iter().map(|(id, _)| *id).collect();
+                prop_assert_eq!(&found, &expected, "{}", text);
+                prop_assert_eq!(page.total, want_total.then_some(all.len() as u64), "{}", text);
+            }
+            prop_assert_eq!(all_ids(&state, &app.table, &plan), all, "{}", text);
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! A write's record before it is stored: sent values, kept values and defaults put together and checked (KTB-86, KTB-88,
 //! KTB-89, KTB-100, KTB-109, KTB-110).
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use super::cell::{self, Findings, Path, Writing};
 use super::{Record, check, lookup, table};
@@ -186,7 +186,25 @@ fn default_value(
     if matches!(field.kind, Kind::File | Kind::Subtable) || field.default.is_null() {
         return Ok(Value::Empty);
     }
-    cell::read(writing, field, &field.default, &Value::Empty, path, findings)
+    let default = match &field.default {
+        Json::Array(entries) => &Json::Array(
+            entries
+                .iter()
+                .filter_map(|entry| default_entry(writing, entry))
+                .collect(),
+        ),
+        other => other,
+    };
+    cell::read(writing, field, default, &Value::Empty, path, findings)
+}
+
+/// One entry of a default list; `LOGINUSER()` stands for the caller, other functions for nobody.
+fn default_entry(writing: &Writing<'_>, entry: &Json) -> Option<Json> {
+    if entry.get("type").and_then(Json::as_str) != Some("FUNCTION") {
+        return Some(entry.clone());
+    }
+    let user = writing.state.user(writing.caller.user);
+    (entry.get("code").and_then(Json::as_str) == Some("LOGINUSER()")).then(|| json!({ "code": user.code }))
 }
 
 /// Creator, modifier and times in a POST: only with administration rights on the app (KTB-27).

@@ -206,7 +206,7 @@ fn replay(file: &File, path: &Path, loader: &mut Loader<'_>) -> Result<u64, Jour
 }
 
 /// The whole state as journal lines.
-fn write_state(out: &mut impl Write, state: &State) -> io::Result<()> {
+pub(super) fn write_state(out: &mut impl Write, state: &State) -> io::Result<()> {
     let mut ops = Vec::new();
     for app in state.apps.values().filter(|app| app.from_api) {
         codec::app(&mut ops, &crate::sandbox::app::file::entry(&app.app));

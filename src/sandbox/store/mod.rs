@@ -7,6 +7,8 @@ pub mod blob;
 pub mod codec;
 mod decode;
 pub mod journal;
+#[cfg(test)]
+mod model;
 pub mod state;
 pub mod table;
 pub mod tx;
@@ -76,9 +78,9 @@ impl Store {
         Ok(())
     }
 
-    /// Waits for running writes and lets no other begin; the last thing before the process ends.
-    pub fn close(&self, end: impl FnOnce()) {
-        let _state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        end();
+    /// Waits for running requests and lets no other begin until the process ends.
+    pub fn close(&self) {
+        // Never released: the process is about to end.
+        std::mem::forget(self.state.write().unwrap_or_else(PoisonError::into_inner));
     }
 }

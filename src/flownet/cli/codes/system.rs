@@ -1,5 +1,6 @@
 //! Codes of the command line itself, of settings and of the operating system.
 
+use super::steps::VALIDATE;
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
 
@@ -9,17 +10,23 @@ const CHECK_SETTINGS: &[Step] = &[step(
     "引数と環境変数の一覧",
 )];
 
+const CHECK_DEFINITION: &[Step] = &[
+    VALIDATE,
+    step(
+        "ksql-flownet {command} --help",
+        "lists arguments and environment variables",
+        "引数と環境変数の一覧",
+    ),
+];
+
+const STOPPED: Text = text(
+    "The command stopped for the reason given above; most often a setting or the definition is wrong.",
+    "上に示した理由で中止しました。多くの場合、設定または定義の誤りです。",
+);
+
 /// The fallback code of a command: its message says what happened.
 const fn fallback(code: &'static str) -> Entry {
-    entry(
-        code,
-        ExitClass::Usage,
-        text(
-            "The command stopped for the reason given above; most often a setting is missing or wrong.",
-            "上に示した理由で中止しました。多くの場合、設定の不足または誤りです。",
-        ),
-        CHECK_SETTINGS,
-    )
+    entry(code, ExitClass::Usage, STOPPED, CHECK_SETTINGS)
 }
 
 const fn system(code: &'static str, says: Text, next: &'static [Step]) -> Entry {
@@ -90,13 +97,13 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     fallback("VALIDATE_FAILED"),
     fallback("PLAN_FAILED"),
-    fallback("RUN_NETWORK_FAILED"),
+    entry("RUN_NETWORK_FAILED", ExitClass::Usage, STOPPED, CHECK_DEFINITION),
     fallback("POLL_REQUESTS_FAILED"),
     fallback("RESOLVE_NODE_FAILED"),
     fallback("RECORD_JOB_UNLOCK_FAILED"),
     fallback("FORCE_UNLOCK_NETWORK_FAILED"),
     fallback("CANCEL_RUN_FAILED"),
-    fallback("ARCHIVE_RUN_FAILED"),
+    entry("ARCHIVE_RUN_FAILED", ExitClass::Usage, STOPPED, CHECK_DEFINITION),
     fallback("STATUS_FAILED"),
     fallback("EXPLAIN_FAILED"),
     fallback("COMPLETIONS_FAILED"),

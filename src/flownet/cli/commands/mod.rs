@@ -17,7 +17,7 @@ use super::codes::{ExitClass, Facts};
 use super::output::{ErrorObject, Output};
 use super::report::{Failure, RunLine};
 use super::settings::{Environment, SettingsError, Surroundings};
-use super::table::Command;
+use super::table::{COMMANDS, Command};
 use super::walk::Words;
 
 /// Runs a command of the table.
@@ -87,9 +87,13 @@ pub fn print_rejection(command: &Command, words: &Words, failure: &Failure, outp
     output.failure(failure);
 }
 
-/// A settings problem under the fallback code of its command (ENV-04).
+/// A settings problem under the fallback code of its command (ENV-04). The help of the command lists its variables.
 fn settings_failure(fallback: &'static str) -> impl Fn(SettingsError) -> Failure {
-    move |error| Failure::new(fallback, error.to_string())
+    let command = COMMANDS
+        .iter()
+        .find(|command| command.fallback == fallback)
+        .map_or("", |command| command.name);
+    move |error| Failure::new(fallback, error.to_string()).next(format!("ksql-flownet {command} --help"))
 }
 
 /// What the settings need to know about this process.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::super::codes::Facts;
 use super::super::output::Output;
 use super::super::report::Failure;
 use crate::flownet::definition::{self, Loaded, Problem, report};
@@ -76,11 +75,8 @@ pub fn failure(problems: &[Problem]) -> Failure {
 
 /// The failure of commands that need a definition: the generic text that scripts know, and then the same list that
 /// validate prints (item 4).
-pub fn invalid(fallback: &'static str, path: &str, problems: &[Problem]) -> Failure {
-    let mut facts = Facts::default();
-    facts.set("network", path);
-    let failure = Failure::new(fallback, "network definition is invalid")
-        .next(facts.fill_command("ksql-flownet validate {network}"));
+pub fn invalid(fallback: &'static str, problems: &[Problem]) -> Failure {
+    let failure = Failure::new(fallback, "network definition is invalid");
     problems
         .iter()
         .fold(failure, |failure, problem| failure.detail(problem.to_string()))

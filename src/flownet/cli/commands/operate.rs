@@ -32,7 +32,7 @@ pub fn run(command: &'static Command, words: &Words, env: &Environment<'_>) -> R
             NetworkFile::read(words.operand())
                 .loaded
                 .into_valid()
-                .map_err(|problems| network_file::invalid(command.fallback, words.operand(), &problems))?;
+                .map_err(|problems| network_file::invalid(command.fallback, &problems))?;
             ArchiveSettings::read(env, words.value("--profile"), &surroundings()).map_err(&wrong)?;
         }
         name => {

@@ -21,8 +21,6 @@ pub struct Checked {
     pub bytes: Vec<u8>,
     /// The definition.
     pub network: Network,
-    /// What forbids a new Run, to be raised when it turns out that there is none yet ([`network_file::invalid`]).
-    pub refusals: Vec<Problem>,
     /// Remarks about the definition.
     pub warnings: Vec<Problem>,
     /// The business key; nothing with `--resume-run` (KEY-08).
@@ -45,13 +43,12 @@ pub fn check(
         folder,
         bytes,
         mut loaded,
-        mut refusals,
+        refusals: _,
     } = NetworkFile::read(&arguments.network);
     let warnings = std::mem::take(&mut loaded.warnings);
     let network = loaded
         .into_valid()
-        .map_err(|problems| network_file::invalid(FALLBACK, &arguments.network, &problems))?;
-    refusals.extend(network.job_lock_problems(&settings.profile));
+        .map_err(|problems| network_file::invalid(FALLBACK, &problems))?;
     let key = arguments
         .resume_run
         .is_none()
@@ -70,7 +67,6 @@ pub fn check(
         folder,
         bytes,
         network,
-        refusals,
         warnings,
         business_key: key,
         capabilities,

@@ -102,4 +102,13 @@ mod tests {
             assert_eq!(positive(text), None, "{text:?}");
         }
     }
+
+    proptest::proptest! {
+        /// Every safe integer is read back from its decimal text, and no text makes the reader fail.
+        #[test]
+        fn decimal_texts_are_read_back(number in 1..=(1_u64 << 53) - 1, text in ".{0,12}") {
+            proptest::prop_assert_eq!(positive(&number.to_string()), Some(number));
+            let _ = non_negative(&text);
+        }
+    }
 }

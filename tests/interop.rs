@@ -1,0 +1,239 @@
+//! The original (`@rex0220/ksql-flownet` 1.0.0, a black box) and ours on the same sandbox: each continues what the
+//! other began, and both say the same of it. Skipped, with the reason, where Node.js or the npm registry is missing.
+
+#[path = "support/network.rs"]
+mod network;
+#[path = "support/sandbox.rs"]
+mod sandbox;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use network::{Book, NodeSpec, PROFILE, Workspace, said, violations};
+use sandbox::Sandbox;
+use serde_json::Value as Json;
+
+const GATED: &[NodeSpec] = &[
+    NodeSpec::new("intake", &[], &["SUCCESS"]),
+    NodeSpec::new("gate", &["intake"], &["FAILED", "SUCCESS"]),
+    NodeSpec::new("sum", &["gate"], &["SUCCESS"]),
+];
+const CLEAN: &[NodeSpec] = &[
+    NodeSpec::new("intake", &[], &["SUCCESS"]),
+    NodeSpec::new("sum", &["intake"], &["SUCCESS"]),
+];
+
+/// The original's program; `None` when it cannot be had here.
+fn original() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOUND
+        .get_or_init(|| {
+            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/original.sh");
+            let output = Command::new(script).output().expect("tools/original.sh runs");
+            if output.status.success() {
+                return Some(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+            }
+            println!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
+            None
+        })
+        .as_deref()
+}
+
+/// The original, with the environment of a workspace.
+fn run_original(program: &Path, space: &Workspace, args: &[&str]) -> Output {
+    let ours = space.command(&[]);
+    let mut command = Command::new("node");
+    command.arg(program).args(args).env_clear();
+    for (name, value) in ours.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.output().expect("node runs")
+}
+
+fn original_network(program: &Path, space: &Workspace, words: &[&str]) -> Output {
+    let file = space.network_file();
+    let mut args = vec!["run-network", file.to_str().expect("UTF-8")];
+    args.extend_from_slice(words);
+    run_original(program, space, &args)
+}
+
+fn status_words(space: &Workspace) -> Vec<String> {
+    [
+        "status",
+        &space.network_id,
+        "--profile",
+        PROFILE,
+        "--business-key",
+        "k",
+        "--json",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// `status --json` of both; ours without its additive keys.
+fn assert_same_status(program: &Path, space: &Workspace) {
+    let words = status_words(space);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let theirs = run_original(program, space, &words);
+    let ours = space.run(&words);
+    assert!(
+        theirs.status.success() && ours.status.success(),
+        "{}\n{}",
+        said(&theirs),
+        said(&ours)
+    );
+    let theirs: Json = serde_json::from_slice(&theirs.stdout).expect("JSON of the original");
+    let mut ours: Json = serde_json::from_slice(&ours.stdout).expect("our JSON");
+    drop_additive(&mut ours, &theirs);
+    assert_eq!(ours, theirs);
+}
+
+/// Removes keys that the other object does not have, at every level that both have.
+fn drop_additive(ours: &mut Json, theirs: &Json) {
+    match (ours, theirs) {
+        (Json::Object(a), Json::Object(b)) => {
+            a.retain(|key, _| b.contains_key(key));
+            for (key, value) in a.iter_mut() {
+                drop_additive(value, &b[key]);
+            }
+        }
+        (Json::Array(a), Json::Array(b)) => a.iter_mut().zip(b).for_each(|(x, y)| drop_additive(x, y)),
+        _ => {}
+    }
+}
+
+fn assert_sound(sandbox: &Sandbox, space: &Workspace, status: &str) {
+    let book = Book::read(sandbox, &space.network_id);
+    assert_eq!(book.status(), status);
+    assert_eq!(violations(&book, &space.executions()), Vec::<String>::new());
+}
+
+#[test]
+fn the_original_continues_what_ours_left_failed() {
+    let Some(program) = original() else { return };
+    let sandbox = Sandbox::seeded("interop-ours", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "ours_first", GATED);
+    let output = space.run_network(&["--business-key", "k"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_sound(&sandbox, &space, "FAILED");
+    assert_same_status(program, &space);
+    let output = original_network(program, &space, &["--business-key", "k", "--resume"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_sound(&sandbox, &space, "SUCCESS");
+    assert_same_status(program, &space);
+    let output = space.run_network(&["--business-key", "k", "--resume"]);
+    assert!(
+        String::from_utf8_lossy(&output.stdout).starts_with("NO-OP"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn ours_continues_what_the_original_left_failed() {
+    let Some(program) = original() else { return };
+    let sandbox = Sandbox::seeded("interop-theirs", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "theirs_first", GATED);
+    let output = original_network(program, &space, &["--business-key", "k"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_same_status(program, &space);
+    let output = space.run_network(&["--business-key", "k", "--resume"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_sound(&sandbox, &space, "SUCCESS");
+    assert_same_status(program, &space);
+    let output = original_network(program, &space, &["--business-key", "k", "--resume"]);
+    assert!(
+        String::from_utf8_lossy(&output.stdout).starts_with("NO-OP"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn each_respects_the_lock_of_the_other() {
+    let Some(program) = original() else { return };
+    let sandbox = Sandbox::seeded("interop-lock", &["--orders", "1"], &[]);
+    let slow = [NodeSpec::new("intake", &[], &["SUCCESS"]).sleeping(3000)];
+    let space = Workspace::new(&sandbox, "locked", &slow);
+    let running = space.start(&["--business-key", "k"]);
+    while Book::read(&sandbox, "locked").held_locks.is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let refused = original_network(program, &space, &["--business-key", "other", "--json"]);
+    assert!(
+        String::from_utf8_lossy(&refused.stdout).contains("LOCK_CONFLICT"),
+        "{}",
+        said(&refused)
+    );
+    let output = running.wait_with_output().expect("ends");
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn both_make_the_same_records() {
+    let Some(program) = original() else { return };
+    let sandbox = Sandbox::seeded("interop-records", &["--orders", "1"], &[]);
+    let ours = Workspace::new(&sandbox, "made_by_ours", CLEAN);
+    let theirs = Workspace::new(&sandbox, "made_by_them", CLEAN);
+    assert!(ours.run_network(&["--business-key", "k"]).status.success());
+    assert!(
+        original_network(program, &theirs, &["--business-key", "k"])
+            .status
+            .success()
+    );
+    let (a, b) = (
+        Book::read(&sandbox, "made_by_ours"),
+        Book::read(&sandbox, "made_by_them"),
+    );
+    let shape = |records: &[Json]| -> Vec<Vec<String>> { records.iter().map(|r| filled_fields(r)).collect() };
+    assert_eq!(shape(&a.runs), shape(&b.runs));
+    assert_eq!(shape(&a.states), shape(&b.states));
+    assert_eq!(shape(&a.invocations), shape(&b.invocations));
+    assert_eq!(shape(&a.attempts), shape(&b.attempts));
+}
+
+/// Fields that hold something, with the value where it does not depend on time, ids or names.
+fn filled_fields(record: &Json) -> Vec<String> {
+    const FREE: [&str; 22] = [
+        "$id",
+        "$revision",
+        "revision",
+        "record_key",
+        "run_id",
+        "network_id",
+        "business_key",
+        "job_id",
+        "node_state_id",
+        "node_state_key",
+        "invocation_id",
+        "node_attempt_id",
+        "attempt_key",
+        "execution_id",
+        "definition_sha256",
+        "source_bundle_sha256",
+        "source_bundle_attachment",
+        "レコード番号",
+        "作成日時",
+        "更新日時",
+        "state_revision_before",
+        "selected_node_ids",
+    ];
+    let mut found: Vec<String> = record
+        .as_object()
+        .expect("record")
+        .iter()
+        .filter(|(_, field)| !matches!(&field["value"], Json::Null) && field["value"] != "")
+        .map(|(code, field)| {
+            let dated = code.ends_with("_at");
+            if dated || FREE.contains(&code.as_str()) {
+                code.clone()
+            } else {
+                format!("{code}={}", field["value"])
+            }
+        })
+        .collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,190 @@
+//! Signals, lost locks and silence while a job runs (D-02 "Signals", D-01, D-08).
+
+#[path = "support/network.rs"]
+mod network;
+#[path = "support/sandbox.rs"]
+mod sandbox;
+
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use network::{Book, NodeSpec, Workspace, said, text, violations};
+use sandbox::{STATE, Sandbox};
+use serde_json::json;
+
+const SLOW: &[NodeSpec] = &[
+    NodeSpec::new("a", &[], &["SUCCESS"]).sleeping(1500),
+    NodeSpec::new("b", &["a"], &["SUCCESS"]),
+];
+
+fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill")
+        .args([format!("-{name}"), pid.to_string()])
+        .status()
+        .expect("kill runs");
+    assert!(status.success());
+}
+
+/// Waits until the job of node `a` has made its start mark.
+fn wait_for_job(space: &Workspace) {
+    while space.executions().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn assert_sound(sandbox: &Sandbox, space: &Workspace) -> Book {
+    let book = Book::read(sandbox, &space.network_id);
+    assert_eq!(violations(&book, &space.executions()), Vec::<String>::new());
+    book
+}
+
+fn ends(child: Child) -> String {
+    said(&child.wait_with_output().expect("ends"))
+}
+
+#[test]
+fn a_signal_ends_the_job_records_it_and_releases_the_lock() {
+    for name in ["TERM", "INT", "HUP"] {
+        let sandbox = Sandbox::seeded(&format!("signal-{name}"), &["--orders", "1"], &[]);
+        let space = Workspace::new(&sandbox, "stopped", SLOW);
+        let child = space.start(&["--business-key", "k"]);
+        wait_for_job(&space);
+        signal(child.id(), name);
+        let said = ends(child);
+        let book = assert_sound(&sandbox, &space);
+        assert!(book.held_locks.is_empty(), "{said}");
+        assert_eq!(book.nodes()["b"], "BLOCKED", "{said}");
+        // The scripted runner dies of the signal after its start mark: nobody can know what it did.
+        assert_eq!(book.nodes()["a"], "UNKNOWN", "{said}");
+    }
+}
+
+#[test]
+fn a_signal_between_nodes_starts_no_further_node_and_a_resume_goes_on() {
+    let sandbox = Sandbox::seeded("signal-between", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "between", SLOW);
+    // Park the read before node b, then ask to stop.
+    sandbox.fault(
+        &json!({"match": {"method": "GET", "path": "/k/v1/records.json", "app": 1, "contains": "CANCEL:"},
+        "nth": 2, "action": "hold_before"}),
+    );
+    let child = space.start(&["--business-key", "k"]);
+    let hold = sandbox.wait_for_hold();
+    signal(child.id(), "TERM");
+    std::thread::sleep(Duration::from_millis(200));
+    sandbox.release(&hold, "proceed");
+    ends(child);
+    let book = assert_sound(&sandbox, &space);
+    assert!(book.held_locks.is_empty());
+    // The signal may be seen just before or just after the read; either way the books agree.
+    let output = space.run_network(&["--business-key", "k", "--resume"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(assert_sound(&sandbox, &space).status(), "SUCCESS");
+}
+
+#[test]
+fn a_kill_leaves_the_job_to_finish_and_the_next_start_adopts_its_result() {
+    let sandbox = Sandbox::seeded("kill-job", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "killed", SLOW);
+    let mut child = space.start(&["--business-key", "k"]);
+    wait_for_job(&space);
+    child.kill().expect("kill -9");
+    child.wait().expect("reaped");
+    let early = space.run_network(&["--business-key", "k"]);
+    let told = said(&early);
+    assert!(
+        told.contains("LOCK_CONFLICT") && told.contains("still running as process"),
+        "{told}"
+    );
+    // The job ends by itself; then the same command carries on.
+    std::thread::sleep(Duration::from_millis(2500));
+    let output = space.run_network(&["--business-key", "k"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let book = assert_sound(&sandbox, &space);
+    assert_eq!(book.status(), "SUCCESS");
+    assert_eq!(space.executions().len(), 2, "no job ran twice");
+    let released = book
+        .operations
+        .iter()
+        .find(|o| text(o, "result_code") == "NETWORK_LOCK_FORCE_RELEASED");
+    let event = text(released.expect("an audit record of the release"), "reason").to_owned();
+    assert!(
+        event.contains("\"stop_method\":\"local_pid\"") && event.contains("auto:"),
+        "{event}"
+    );
+}
+
+#[test]
+fn automatic_release_can_be_switched_off() {
+    let sandbox = Sandbox::seeded("reclaim-off", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "off", SLOW);
+    let mut child = space.start(&["--business-key", "k"]);
+    wait_for_job(&space);
+    child.kill().expect("kill -9");
+    child.wait().expect("reaped");
+    std::thread::sleep(Duration::from_millis(2500));
+    let file = space.network_file();
+    let args = [
+        "run-network",
+        file.to_str().expect("UTF-8"),
+        "--business-key",
+        "k",
+    ];
+    let output = space
+        .command(&args)
+        .env("KSQL_FLOWNET_AUTO_RECLAIM", "off")
+        .output()
+        .expect("runs");
+    assert!(said(&output).contains("LOCK_CONFLICT"), "{}", said(&output));
+    assert_eq!(Book::read(&sandbox, "off").held_locks.len(), 1);
+}
+
+#[test]
+fn a_lock_that_was_taken_away_during_a_job_ends_without_a_write() {
+    let sandbox = Sandbox::seeded("taken", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "taken", SLOW);
+    let child = space.start(&["--business-key", "k"]);
+    wait_for_job(&space);
+    let lock = &Book::read(&sandbox, "taken").held_locks[0];
+    let id = text(lock, "$id").parse().expect("number");
+    sandbox.edit(STATE.0, id, &json!({
+        "record_key": {"value": "LOCKDONE:by-a-person"}, "lock_key": {"value": ""}, "lease_token": {"value": ""},
+        "owner_invocation_id": {"value": ""}, "status": {"value": "CANCELLED"},
+    }));
+    let told = ends(child);
+    assert!(told.contains("NETWORK_LEASE_INTERRUPTED"), "{told}");
+    let book = Book::read(&sandbox, "taken");
+    assert_eq!(book.nodes()["a"], "RUNNING", "the old owner wrote nothing");
+    let output = space.run_network(&["--business-key", "k", "--resume"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(assert_sound(&sandbox, &space).status(), "SUCCESS");
+    assert_eq!(space.executions().len(), 2, "no job ran twice");
+}
+
+#[test]
+fn a_person_who_saves_records_during_a_job_does_no_harm() {
+    let sandbox = Sandbox::seeded("saved", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "saved", SLOW);
+    let child = space.start(&["--business-key", "k"]);
+    wait_for_job(&space);
+    let book = Book::read(&sandbox, "saved");
+    for record in book.held_locks.iter().chain(&book.states).chain(&book.runs) {
+        sandbox.edit(STATE.0, text(record, "$id").parse().expect("number"), &json!({}));
+    }
+    let output = child.wait_with_output().expect("ends");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(assert_sound(&sandbox, &space).status(), "SUCCESS");
+}
+
+#[test]
+fn an_outage_during_a_job_is_waited_out() {
+    let sandbox = Sandbox::seeded("outage", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "outage", SLOW);
+    let child = space.start(&["--business-key", "k"]);
+    wait_for_job(&space);
+    sandbox.fault(&json!({"match": {"app": 1}, "nth": 1, "times": 12, "action": "status", "status": 503, "body": "busy"}));
+    let output = child.wait_with_output().expect("ends");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(assert_sound(&sandbox, &space).status(), "SUCCESS");
+    assert_eq!(space.executions().len(), 2);
+}
