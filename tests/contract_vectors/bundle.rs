@@ -125,22 +125,22 @@ fn write(case: &Value, data: &str) -> Vec<u8> {
     zip::write(&entries).expect("a small archive")
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+fn bytes_of_hex(text: &str) -> Vec<u8> {
+    (0..text.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("hex"))
+        .collect()
 }
 
 fn check_raw(case: &Value) -> Result<(), String> {
     let zip = write(case, "data");
-    expect("bytes", &json!(hex(&zip)), &case["zipHex"])?;
+    let want = bytes_of_hex(case["zipHex"].as_str().expect("zipHex"));
+    expect("bytes", &json!(zip), &json!(want))?;
     expect("hash", &json!(sha256_hex(&zip)), &case["zipSha256"])
 }
 
 fn check_reader(case: &Value) -> Result<(), String> {
-    let text = case["zipHex"].as_str().expect("zipHex");
-    let zip: Vec<u8> = (0..text.len())
-        .step_by(2)
-        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).expect("hex"))
-        .collect();
+    let zip = bytes_of_hex(case["zipHex"].as_str().expect("zipHex"));
     let got = match zip::read(&zip) {
         Ok(entries) => {
             let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();

@@ -70,26 +70,26 @@ fn check(case: &Value, rules: &mut Rules) -> Result<(), String> {
         .and_then(Timestamp::parse)
         .is_some_and(|time| Civil::from(time).year < 1000);
     if rules.apply("early-year") && early && peer_key.is_some() {
-        return codes(outcome, "SCHEDULED_FOR_INVALID");
+        return codes(&outcome, "SCHEDULED_FOR_INVALID");
     }
     if rules.apply("run-key")
         && let Some(key) = peer_key
     {
         if key.contains(':') {
-            return codes(outcome, "BUSINESS_KEY_SEPARATOR");
+            return codes(&outcome, "BUSINESS_KEY_SEPARATOR");
         }
         if key == "__net__" {
-            return codes(outcome, "BUSINESS_KEY_RESERVED");
+            return codes(&outcome, "BUSINESS_KEY_RESERVED");
         }
         if key.nfc().count() > 128 {
-            return codes(outcome, "BUSINESS_KEY_TOO_LONG");
+            return codes(&outcome, "BUSINESS_KEY_TOO_LONG");
         }
     }
     compare(outcome, expected)
 }
 
-fn codes(outcome: Result<String, Vec<Problem>>, wanted: &str) -> Result<(), String> {
-    match &outcome {
+fn codes(outcome: &Result<String, Vec<Problem>>, wanted: &str) -> Result<(), String> {
+    match outcome {
         Err(problems) if problems.iter().any(|p| p.code == wanted) => Ok(()),
         _ => Err(format!("{outcome:?}, expected {wanted}")),
     }

@@ -92,3 +92,69 @@ fn check_readable(path: &Path) -> Result<(), String> {
         .map(|_| ())
         .map_err(|error| format!("Error: {}", os_text(&error)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of its own that goes away with the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("flownet-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).expect("a folder");
+            Self(path)
+        }
+
+        fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+            let path = self.0.join(name);
+            std::fs::write(&path, bytes).expect("a file");
+            path
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_network_file_is_read_up_to_its_limit() {
+        let folder = Folder::new("limit");
+        let limit = MAX_FILE_BYTES as usize;
+        let full = folder.file("full", &vec![b'#'; limit]);
+        assert_eq!(read_file(&full).map(|b| b.len()), Ok(limit));
+        let over = folder.file("over", &vec![b'#'; limit + 1]);
+        let problem = read_file(&over).expect_err("too large");
+        assert_eq!(problem.code, "NETWORK_FILE_UNREADABLE");
+        assert!(problem.message.contains("larger than 1048576 bytes"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let folder = Folder::new("unreadable");
+        let bad = folder.file("bad", b"a: \xff");
+        assert_eq!(
+            read_file(&bad).map_err(|p| p.message),
+            Err("cannot read network file: not valid UTF-8 (byte 4)".to_owned())
+        );
+        let missing = read_file(&folder.0.join("missing")).expect_err("missing");
+        assert_eq!(missing.path, "$");
+        assert_eq!(
+            missing.message,
+            "cannot read network file: No such file or directory"
+        );
+        assert!(read_file(&folder.0).is_err());
+    }
+
+    #[test]
+    fn the_parent_is_taken_out_of_the_text() {
+        let dir = Path::new("/net/dir");
+        assert_eq!(sql_path(dir, "../a.sql"), Path::new("/net/a.sql"));
+        assert_eq!(sql_path(dir, "x/../../a.sql"), Path::new("/net/a.sql"));
+        assert_eq!(sql_path(dir, "/a.sql"), Path::new("/a.sql"));
+        assert_eq!(sql_path(dir, "../../../a.sql"), Path::new("/a.sql"));
+    }
+}

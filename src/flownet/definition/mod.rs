@@ -79,3 +79,153 @@ fn load_text(text: &str) -> Loaded {
         Err(problems) => Loaded::refused(problems),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A network with one node that has these extra lines.
+    fn yaml(id: &str, job_id: &str, extra: &str) -> String {
+        format!(
+            "schema_version: 1\nnetwork_id: net\nbusiness_key_policy: {{type: explicit}}\n\
+             network_lock: {{lease_duration_sec: 300, heartbeat_interval_sec: 60}}\nnodes:\n  - id: '{id}'\n    \
+             job_id: '{job_id}'\n    sql: a.sql\n    depends_on: []\n    trigger_rule: all_success\n    \
+             idempotent: true\n{extra}"
+        )
+    }
+
+    fn codes(problems: &[Problem]) -> Vec<&'static str> {
+        problems.iter().map(|p| p.code).collect()
+    }
+
+    /// Refused for new Runs, accepted in a bundle.
+    fn refused(text: &str) -> Vec<&'static str> {
+        assert!(load_stored(text.as_bytes()).into_valid().is_ok(), "{text}");
+        codes(&load(text.as_bytes()).problems)
+    }
+
+    #[test]
+    fn ids_that_bundle_or_runner_cannot_take_are_refused_for_new_runs_only() {
+        assert_eq!(refused(&yaml("a", "j", "")), [""; 0]);
+        for id in ["a b", "売上", "a..b", "a.", ".", "a/b"] {
+            assert_eq!(refused(&yaml(id, "j", "")), ["NODE_ID_UNSUPPORTED"]);
+        }
+        for job_id in ["ジョブ", "__batch__", "a b"] {
+            assert_eq!(refused(&yaml("a", job_id, "")), ["JOB_ID_UNSUPPORTED"]);
+        }
+    }
+
+    #[test]
+    fn names_that_break_the_argv_of_the_runner_are_refused() {
+        assert_eq!(
+            refused(&yaml("a", "j", "    inputs: {-x: a.csv, '#y': b.csv}\n")),
+            ["INPUT_NAME_UNSUPPORTED"]
+        );
+        assert_eq!(
+            refused(&yaml("a", "j", "    outputs: {-x: a, '#y': a}\n")),
+            [
+                "OUTPUT_NAME_UNSUPPORTED",
+                "OUTPUT_NAME_UNSUPPORTED",
+                "OUTPUT_PATTERN_DUPLICATE"
+            ]
+        );
+    }
+
+    #[test]
+    fn more_inputs_than_an_audit_can_hold_are_refused() {
+        // The measured boundary: 41 names of four characters fit, 42 do not.
+        let inputs = |n: usize| {
+            let entries: Vec<String> = (0..n).map(|i| format!("s{i:03}: f{i}.csv")).collect();
+            yaml("a", "j", &format!("    inputs: {{{}}}\n", entries.join(", ")))
+        };
+        assert_eq!(refused(&inputs(41)), [""; 0]);
+        assert_eq!(refused(&inputs(42)), ["INPUTS_TOO_MANY"]);
+    }
+
+    #[test]
+    fn thousands_of_nodes_are_refused() {
+        let nodes: Vec<String> = (0..MAX_NODES)
+            .map(|i| {
+                format!(
+                    "  - {{id: n{i}, job_id: j, sql: a, depends_on: [], trigger_rule: all_success, idempotent: true}}\n"
+                )
+            })
+            .collect();
+        let text = yaml("a", "j", &nodes.concat());
+        assert_eq!(refused(&text), ["NODES_TOO_MANY"]);
+    }
+
+    #[test]
+    fn remarks_do_not_stop_anything() {
+        let text = yaml(
+            "A",
+            "j",
+            "    outputs: {o: out.csv}\n  - {id: a, job_id: j, sql: a.sql, depends_on: [], \
+             trigger_rule: all_success, idempotent: true, outputs: {o: 'x/{run_id}'}}\n",
+        )
+        .replace("network_id: net", "network_id: cafe\u{301}");
+        let loaded = load(text.as_bytes());
+        assert_eq!(codes(&loaded.problems), [""; 0]);
+        assert_eq!(
+            codes(&loaded.warnings),
+            [
+                "NETWORK_ID_NOT_NFC",
+                "NODE_ID_CASE_COLLISION",
+                "OUTPUT_PATTERN_SHARED"
+            ]
+        );
+        let network = loaded.into_valid().expect("valid");
+        assert_eq!(network.case_collisions(), [("A", 1)]);
+    }
+
+    #[test]
+    fn invalid_text_is_refused_for_new_runs_and_replaced_in_a_bundle() {
+        let mut bytes = yaml("a", "j", "").into_bytes();
+        bytes.extend_from_slice(b"# \xff\n");
+        assert_eq!(codes(&load(&bytes).problems), ["NETWORK_FILE_UNREADABLE"]);
+        assert!(load_stored(&bytes).into_valid().is_ok());
+    }
+
+    #[test]
+    fn lock_names_that_the_runner_refuses_depend_on_the_profile() {
+        let network = load(yaml("a", &"j".repeat(60), "").as_bytes())
+            .into_valid()
+            .expect("valid");
+        assert!(network.job_lock_problems("pro").is_empty());
+        assert_eq!(codes(&network.job_lock_problems("prod")), ["JOB_ID_UNSUPPORTED"]);
+    }
+
+    #[test]
+    fn times_beyond_the_type_are_compared_as_written() {
+        let text = yaml("a", "j", "")
+            .replace("300", "1e300")
+            .replace("60}", "1e299}");
+        let network = load(text.as_bytes()).into_valid().expect("valid");
+        assert_eq!(network.lock.lease_sec, u64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn loading_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = load(&bytes);
+            let _ = load_stored(&bytes);
+        }
+
+        #[test]
+        fn loading_a_damaged_definition_never_panics(
+            at in any::<prop::sample::Index>(),
+            cut in 0usize..8,
+            piece in prop::sample::select(vec!["[", "]", "{", ": ", "\n", "\n ", "- ", "*a", "&a ", "'", "~", "\u{0}", "!!set "]),
+        ) {
+            let text = yaml("a", "j", "    inputs: {s: 'a.csv'}\n    outputs: {\n      o: '{run_id}.csv'\n    }\n");
+            let (at, text) = (at.index(text.len()), text.into_bytes());
+            let mut damaged = text[..at].to_vec();
+            damaged.extend_from_slice(piece.as_bytes());
+            damaged.extend_from_slice(&text[(at + cut).min(text.len())..]);
+            let loaded = load(&damaged);
+            prop_assert!(loaded.network.is_some() || !loaded.problems.is_empty());
+        }
+    }
+}

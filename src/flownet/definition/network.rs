@@ -209,3 +209,134 @@ impl Network {
         positions
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A network whose node `i` depends on the listed nodes; ids are `n0`, `n1` ...
+    fn network(dependencies: &[Vec<usize>]) -> Network {
+        Network {
+            schema_version: 1,
+            network_id: "net".to_owned(),
+            description: None,
+            policy: BusinessKeyPolicy::Explicit,
+            max_active_runs: 1,
+            lock: LockTimes {
+                lease_sec: 300,
+                heartbeat_sec: 60,
+            },
+            nodes: dependencies
+                .iter()
+                .enumerate()
+                .map(|(i, list)| Node {
+                    id: format!("n{i}"),
+                    job_id: format!("j{i}"),
+                    sql: "a.sql".to_owned(),
+                    depends_on: list.iter().map(|j| format!("n{j}")).collect(),
+                    trigger_rule: "all_success".to_owned(),
+                    idempotent: true,
+                    inputs: Vec::new(),
+                    outputs: Vec::new(),
+                })
+                .collect(),
+        }
+    }
+
+    /// Graphs without cycles: edges follow a random ranking of the nodes.
+    fn acyclic() -> impl Strategy<Value = Vec<Vec<usize>>> {
+        (1usize..12).prop_flat_map(|n| {
+            let ranks = Just((0..n).collect::<Vec<_>>()).prop_shuffle();
+            let edges = prop::collection::vec(any::<bool>(), n * n);
+            (ranks, edges).prop_map(move |(ranks, edges)| {
+                (0..n)
+                    .map(|i| {
+                        (0..n)
+                            .filter(|j| ranks[*j] < ranks[i] && edges[i * n + j])
+                            .collect()
+                    })
+                    .collect()
+            })
+        })
+    }
+
+    #[test]
+    fn a_node_that_becomes_ready_late_but_stands_early_goes_first() {
+        // n0 depends on n1; n2 and n3 are ready from the start.
+        let network = network(&[vec![1], vec![], vec![], vec![]]);
+        assert_eq!(network.order(), [1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn nodes_on_or_behind_a_cycle_are_not_emitted() {
+        let network = network(&[vec![1], vec![2], vec![1], vec![]]);
+        assert_eq!(network.order(), [3]);
+    }
+
+    #[test]
+    fn descendants_stand_in_file_order() {
+        let network = network(&[vec![3], vec![], vec![0], vec![1], vec![1]]);
+        let ids = |result: Result<Vec<String>, RerunError>| result.expect("a sound graph");
+        assert_eq!(ids(network.descendants("n3")), ["n0", "n2", "n3"]);
+        assert_eq!(ids(network.descendants("n2")), ["n2"]);
+    }
+
+    #[test]
+    fn descendants_of_nothing_and_of_a_malformed_graph() {
+        let sound = network(&[vec![], vec![0]]);
+        let unknown = sound.descendants("x").expect_err("no such node");
+        assert_eq!(unknown.code(), "RERUN_FROM_NODE_NOT_FOUND");
+        assert_eq!(unknown.to_string(), "node 'x' does not exist in the snapshot DAG");
+        for dependencies in [
+            vec![vec![1], vec![0]],
+            vec![vec![0]],
+            vec![vec![7]],
+            vec![vec![], vec![0, 0]],
+        ] {
+            let error = network(&dependencies).descendants("n0").expect_err("malformed");
+            assert_eq!(error.code(), "RERUN_FROM_DAG_INVALID");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_always_emits_the_first_ready_node(dependencies in acyclic()) {
+            let order = network(&dependencies).order();
+            prop_assert_eq!(order.len(), dependencies.len());
+            let mut emitted = vec![false; dependencies.len()];
+            for i in order {
+                let ready = |j: &usize| !emitted[*j] && dependencies[*j].iter().all(|d| emitted[*d]);
+                prop_assert_eq!((0..dependencies.len()).find(ready), Some(i));
+                emitted[i] = true;
+            }
+        }
+
+        #[test]
+        fn descendants_are_what_can_be_reached(dependencies in acyclic(), start in any::<prop::sample::Index>()) {
+            let start = start.index(dependencies.len());
+            fn reaches(dependencies: &[Vec<usize>], from: usize, to: usize) -> bool {
+                from == to || dependencies[from].iter().any(|next| reaches(dependencies, *next, to))
+            }
+            let wanted: Vec<String> = (0..dependencies.len())
+                .filter(|i| reaches(&dependencies, *i, start))
+                .map(|i| format!("n{i}"))
+                .collect();
+            prop_assert_eq!(network(&dependencies).descendants(&format!("n{start}")), Ok(wanted));
+        }
+
+        #[test]
+        fn the_order_of_any_graph_is_stable(
+            dependencies in (1usize..8).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(0..n + 1, 0..4), n)),
+        ) {
+            let network = network(&dependencies);
+            let order = network.order();
+            prop_assert_eq!(&network.order(), &order);
+            let mut seen = order.clone();
+            seen.sort_unstable();
+            seen.dedup();
+            prop_assert_eq!(seen.len(), order.len());
+        }
+    }
+}

@@ -70,3 +70,38 @@ fn without_placeholders(kind: PatternKind, pattern: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_broken_rule_is_reported() {
+        let fault = |pattern| check_pattern(PatternKind::Input, pattern).err();
+        for pattern in [
+            "a.csv",
+            "a//b/",
+            "1:a",
+            "...",
+            "a/.b",
+            "{profile}/..{business_key}",
+        ] {
+            assert_eq!(fault(pattern), None, "{pattern}");
+        }
+        for (pattern, text) in [
+            ("", "must not be empty"),
+            ("/{x}\0", "must not contain NUL"),
+            ("\\a", "relative path"),
+            ("z:{x}", "relative path"),
+            ("../{x}", "placeholder"),
+            ("{pro{profile}file}", "placeholder"),
+            ("a\\..\\b", "path segments"),
+        ] {
+            assert!(
+                fault(pattern).is_some_and(|f| f.contains(text)),
+                "{pattern}: {text}"
+            );
+        }
+        assert!(check_pattern(PatternKind::Output, "{run_id}{node_id}").is_ok());
+    }
+}

@@ -146,19 +146,17 @@ pub(super) fn warnings(network: &Network) -> Vec<Problem> {
             "is not in Unicode NFC; keys of its NFC spelling name the same Runs but are other texts in searches",
         ));
     }
-    let mut folded: HashMap<String, &str> = HashMap::new();
+    for (other, i) in network.case_collisions() {
+        warnings.push(Problem::new(
+            "NODE_ID_CASE_COLLISION",
+            format!("$.nodes/{i}/id"),
+            format!(
+                "node ids '{other}' and '{}' differ only in case and collide on some file systems",
+                network.nodes[i].id
+            ),
+        ));
+    }
     for (i, node) in network.nodes.iter().enumerate() {
-        match folded.insert(node.id.to_lowercase(), &node.id) {
-            Some(other) if other != node.id => warnings.push(Problem::new(
-                "NODE_ID_CASE_COLLISION",
-                format!("$.nodes/{i}/id"),
-                format!(
-                    "node ids '{other}' and '{}' differ only in case and collide on some file systems",
-                    node.id
-                ),
-            )),
-            _ => {}
-        }
         for (name, pattern) in &node.outputs {
             if !pattern.contains("{business_key}") && !pattern.contains("{run_id}") {
                 warnings.push(Problem::new(
@@ -205,16 +203,17 @@ impl Network {
             .collect()
     }
 
-    /// Pairs of node ids that a case-insensitive file system cannot tell apart (item 1).
-    pub fn case_collisions(&self) -> Vec<(&str, &str)> {
+    /// Nodes whose id a case-insensitive file system cannot tell from an earlier one: that id, and the position of
+    /// the later node (item 1).
+    pub fn case_collisions(&self) -> Vec<(&str, usize)> {
         let mut folded: HashMap<String, &str> = HashMap::new();
-        let mut pairs = Vec::new();
-        for node in &self.nodes {
+        let mut collisions = Vec::new();
+        for (i, node) in self.nodes.iter().enumerate() {
             match folded.insert(node.id.to_lowercase(), &node.id) {
-                Some(other) if other != node.id => pairs.push((other, node.id.as_str())),
+                Some(other) if other != node.id => collisions.push((other, i)),
                 _ => {}
             }
         }
-        pairs
+        collisions
     }
 }

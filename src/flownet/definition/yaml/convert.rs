@@ -13,9 +13,13 @@ use crate::flownet::definition::problem::Problem;
 /// The merge key of YAML 1.1; an ordinary key in 1.2 (DEF-09).
 const MERGE: &str = "<<";
 
+/// Most properties that merges may copy in one document: a short chain of merges could otherwise describe a huge one.
+const MAX_MERGED: usize = 100_000;
+
 /// Builds the tree. Values keep the numbers of their raw nodes; an alias is replaced by its target.
 pub(super) fn to_tree(document: &Document) -> Result<Tree, Problem> {
     let mut items = Vec::with_capacity(document.nodes.len());
+    let mut merged = 0;
     for node in &document.nodes {
         items.push(match &node {
             RawNode::Scalar(scalar) => match &scalar.value {
@@ -29,6 +33,12 @@ pub(super) fn to_tree(document: &Document) -> Result<Tree, Problem> {
             RawNode::Map(entries) => {
                 let mut properties = Properties::default();
                 properties.fill(document, entries, &items)?;
+                merged += properties.merged;
+                if merged > MAX_MERGED {
+                    return Err(value_error(&format!(
+                        "merges copy more than {MAX_MERGED} properties"
+                    )));
+                }
                 Item::Map(properties.in_order())
             }
             // Nobody refers to an alias: every reference was followed.
@@ -57,6 +67,8 @@ fn follow(document: &Document, id: usize) -> NodeId {
 struct Properties {
     entries: Vec<(String, NodeId)>,
     places: HashMap<String, usize>,
+    /// Properties looked at by merges.
+    merged: usize,
 }
 
 impl Properties {
@@ -99,12 +111,14 @@ impl Properties {
             (RawNode::Map(entries), None) => {
                 let mut inner = Self::default();
                 inner.fill(document, entries, built)?;
+                self.merged += inner.merged;
                 inner.in_order()
             }
             _ => {
                 return Err(value_error("Error: Merge sources must be maps or map aliases"));
             }
         };
+        self.merged += inherited.len();
         for (name, value) in inherited {
             self.set(name, value, false);
         }

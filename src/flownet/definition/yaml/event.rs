@@ -13,6 +13,9 @@ use super::stand_in::StandIns;
 use super::{MAX_DEPTH, convert, parse_error};
 use crate::flownet::definition::problem::Problem;
 
+/// Most repeated keys that are listed.
+const MAX_REPEATED_KEYS: usize = 100;
+
 /// What core tags start with.
 const CORE: &str = "tag:yaml.org,2002:";
 
@@ -63,6 +66,9 @@ fn attempt(text: &str, stand_ins: &StandIns) -> Attempt {
         };
         if let Err(problem) = outcome {
             builder.problems.push(problem);
+            break;
+        }
+        if builder.problems.len() >= MAX_REPEATED_KEYS {
             break;
         }
     }
