@@ -50,15 +50,15 @@ show ksql-flownet run-network "$network" --scheduled-for 2026-08-01T00:00:00+09:
 step "4. The same command again: nothing to do"
 show ksql-flownet run-network "$network" --scheduled-for 2026-08-01T00:00:00+09:00 --resume
 
-step "5. September: its data gate finds orders with negative amounts, so nothing is aggregated"
-if show ksql-flownet run-network "$network" --scheduled-for 2026-09-01T00:00:00+09:00 --resume; then
-    echo "demo: September should have failed" >&2
+step "5. October: its data gate finds test orders, so nothing is aggregated"
+if show ksql-flownet run-network "$network" --scheduled-for 2026-10-01T00:00:00+09:00 --resume; then
+    echo "demo: October should have failed" >&2
     exit 1
 fi
 
 step "6. What the records say"
 show ksql-flownet status monthly_summary --profile demo --business-key monthly_summary@2026-08
-show ksql-flownet status monthly_summary --profile demo --business-key monthly_summary@2026-09
+show ksql-flownet status monthly_summary --profile demo --business-key monthly_summary@2026-10
 
 step "7. The customers' sums beside sums computed another way (awk over the orders)"
 cd "$dir" # the runner keeps its logs below the current folder
