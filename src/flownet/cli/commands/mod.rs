@@ -14,11 +14,12 @@ mod validate;
 use serde::Serialize;
 
 use super::codes::{ExitClass, Facts};
-use super::output::{ErrorObject, Output};
+use super::output::{ErrorObject, Output, Requests};
 use super::report::{Failure, RunLine};
 use super::settings::{Environment, SettingsError, Surroundings};
 use super::table::{COMMANDS, Command};
 use super::walk::Words;
+use crate::kintone::Client;
 
 /// Runs a command of the table.
 pub fn run(
@@ -85,6 +86,35 @@ pub fn print_rejection(command: &Command, words: &Words, failure: &Failure, outp
         });
     }
     output.failure(failure);
+}
+
+/// Requests per app and day of kintone's standard course (D-07).
+const DAILY_BUDGET: u64 = 10_000;
+/// Clock difference to kintone worth a warning, milliseconds (D-03).
+const CLOCK_TOLERANCE_MS: u64 = 30_000;
+
+/// Tells what a command sent to kintone, and warns when one command alone nears the budget of a day or when the clocks
+/// differ.
+fn traffic(client: &Client, output: &mut Output<'_>) -> Requests {
+    let counts = client.requests();
+    if let Some((app, sent)) = counts.busiest().filter(|(_, sent)| *sent > DAILY_BUDGET / 10 * 8) {
+        output.warn(
+            &format!("this command sent {sent} requests to app {app}; kintone's standard course allows {DAILY_BUDGET} a day"),
+            None,
+        );
+    }
+    if let Some(offset) = client
+        .clock_offset_ms()
+        .filter(|ms| ms.unsigned_abs() > CLOCK_TOLERANCE_MS)
+    {
+        output.warn(
+            &format!("this machine's clock and kintone's differ by {} s", offset / 1000),
+            None,
+        );
+    }
+    let requests = Requests::from(counts);
+    output.requests(&requests);
+    requests
 }
 
 /// A settings problem under the fallback code of its command (ENV-04). The help of the command lists its variables.

@@ -8,7 +8,7 @@ use super::super::report::{Failure, HandedRun, RunLine};
 use super::super::settings::{Environment, IoSettings, RunSettings, RunnerFlags};
 use super::super::walk::Words;
 use super::preflight::{self, Checked};
-use super::{network_file, settings_failure, surroundings};
+use super::{network_file, settings_failure, surroundings, traffic};
 use crate::flownet::child::StopSignal;
 use crate::flownet::clock::SystemClock;
 use crate::flownet::io::root::check_root;
@@ -111,8 +111,7 @@ fn execute(
         ("profile", settings.profile.clone()),
     ];
     let ended = run::start(&context, &request);
-    let requests = Requests::from(client.requests());
-    output.requests(&requests);
+    let requests = traffic(&client, output);
     match ended {
         Ok(finish) => Ok(show(&finish, requests, &known, output)),
         Err(failure) => Err(known

@@ -1,11 +1,11 @@
 //! status: what the lock and the Runs look like, and which commands lead on (STA rules).
 
 use super::super::codes::ExitClass;
-use super::super::output::{Output, Requests, escape};
+use super::super::output::{Output, escape};
 use super::super::report::Failure;
 use super::super::settings::{ControlSettings, Environment, check_profile};
 use super::super::walk::Words;
-use super::settings_failure;
+use super::{settings_failure, traffic};
 use crate::flownet::clock::{Clock as _, SystemClock};
 use crate::flownet::status::{self, Question, Selection};
 use crate::kintone::Client;
@@ -64,8 +64,7 @@ fn execute(
         profile: &arguments.profile,
         selection,
     });
-    let requests = Requests::from(client.requests());
-    output.requests(&requests);
+    traffic(&client, output);
     let facts = gathered.map_err(|f| Failure::new(f.code, f.message))?;
     let document = status::document(&facts, SystemClock.now());
     if output.choices().json {
