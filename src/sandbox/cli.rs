@@ -26,6 +26,7 @@ serve   answers REST requests until SIGTERM or SIGINT
   --control       open /_control/ for tests: faults, held requests, log, clock
 
 seed    writes example apps and data: DIR/apps.json, DIR/data, DIR/sandbox.env
+  --dir DIR       target; nothing there is overwritten
   --orders N      orders (default 600)
   --customers N   customers (default 40)
   --seed N        another number gives other data (default 1)

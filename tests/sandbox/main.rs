@@ -13,6 +13,7 @@ mod durability;
 mod file;
 mod lab;
 mod lookup;
+mod manual;
 mod query;
 mod read;
 mod subtable;

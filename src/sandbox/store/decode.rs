@@ -94,6 +94,13 @@ fn missing_app(app: u64) -> String {
     )
 }
 
+fn changed_type(code: &str, was: &str, now: Kind) -> String {
+    format!(
+        "field {code:?} was a {was} when its data was written and is a {} now",
+        now.name()
+    )
+}
+
 fn position_map(form: &Form, shape: &Shape) -> Result<PositionMap, String> {
     let mut positions = Vec::new();
     for (code, kind, cells) in shape {
@@ -103,21 +110,17 @@ fn position_map(form: &Form, shape: &Shape) -> Result<PositionMap, String> {
         };
         let field = &form.fields[slot];
         if field.kind.name() != kind {
-            return Err(format!(
-                "field {code:?} was a {kind} when its data was written and is a {} now",
-                field.kind.name()
-            ));
+            return Err(changed_type(code, kind, field.kind));
         }
-        let cell_positions = cells
-            .iter()
-            .map(|(code, kind)| {
-                let index = field
-                    .cells
-                    .iter()
-                    .position(|cell| cell.code == *code && cell.kind.name() == kind)?;
-                Some((index, field.cells[index].kind))
-            })
-            .collect();
+        let mut cell_positions = Vec::new();
+        for (cell_code, cell_kind) in cells {
+            let index = field.cells.iter().position(|cell| cell.code == *cell_code);
+            let known = index.map(|index| (index, field.cells[index].kind));
+            if let Some((_, now)) = known.filter(|(_, now)| now.name() != cell_kind) {
+                return Err(changed_type(cell_code, cell_kind, now));
+            }
+            cell_positions.push(known);
+        }
         positions.push(Some(Position {
             slot,
             kind: field.kind,
