@@ -22,6 +22,11 @@ use crate::kintone::RequestCounts;
 /// The name in front of every message.
 const PROGRAM: &str = "ksql-flownet";
 
+/// Requests that kintone allows per app and day, unless the contract says otherwise.
+const REQUESTS_PER_DAY: u64 = 10_000;
+/// From here on one command alone is worth a warning.
+const MANY_REQUESTS: u64 = REQUESTS_PER_DAY / 2;
+
 /// How serious a message is. Never translated: scripts look for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -186,8 +191,15 @@ impl<'a> Output<'a> {
         self.message(Severity::Warning, what, code);
     }
 
-    /// The number of requests, with `--verbose` (D-07).
+    /// The number of requests, with `--verbose`, and a warning when this command alone came near the allowance of a
+    /// day (D-07).
     pub fn requests(&mut self, requests: &Requests) {
+        for (app, n) in requests.by_app.iter().filter(|(_, n)| **n >= MANY_REQUESTS) {
+            self.warn(
+                &format!("this command sent {n} requests to app {app}; kintone allows {REQUESTS_PER_DAY} per app and day"),
+                None,
+            );
+        }
         if !self.choices.verbose || requests.total == 0 {
             return;
         }
@@ -408,6 +420,25 @@ mod tests {
             "{err}"
         );
         assert!(!err.contains("progress"));
+    }
+
+    #[test]
+    fn a_command_that_used_half_a_day_is_worth_a_warning() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut output = Output::new(CHOICES, &mut out, &mut err);
+        for n in [MANY_REQUESTS - 1, MANY_REQUESTS] {
+            output.requests(&Requests {
+                total: n,
+                by_app: BTreeMap::from([(7, n)]),
+            });
+        }
+        drop(output);
+        let err = String::from_utf8_lossy(&err);
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert!(
+            err.contains("warning: this command sent 5000 requests to app 7"),
+            "{err}"
+        );
     }
 
     proptest::proptest! {

@@ -223,7 +223,7 @@ mod tests {
     fn any_word() -> impl Strategy<Value = String> {
         let flags: Vec<&'static str> = COMMANDS
             .iter()
-            .flat_map(|c| c.all_flags())
+            .flat_map(Command::all_flags)
             .map(|flag| flag.name)
             .chain(["--", "--zz", "-x"])
             .collect();
