@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::command::Flags;
+use super::command::{Flags, Orchestration};
 use super::config::{self, Profile, Secrets, milliseconds};
 use super::console::Console;
+use super::journal::Journal;
 use super::log_app::LogApp;
 use super::mask::Masker;
 use super::verdict::Failure;
@@ -88,6 +89,18 @@ impl Connection {
         config.read_only = use_.read_only;
         config.stop.clone_from(&use_.stop);
         Client::new(config).map_err(refused)
+    }
+
+    /// The JSONL file of a session.
+    pub fn journal(&self, batch_id: &str, orchestration: Option<&Orchestration>) -> Journal {
+        Journal::new(
+            &self.profile.logging.local_dir,
+            batch_id,
+            &self.profile.name,
+            orchestration,
+            Arc::clone(&self.masker),
+            self.console.clone(),
+        )
     }
 
     /// The log app, with its field list read. `None` when the profile names none.

@@ -7,6 +7,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::verdict::Failure;
+use crate::flow::sql::message::Language;
 
 /// Environment variable that replaces the host name in the log app (RNR-25).
 const HOST_LABEL: &str = "KSQL_HOST_LABEL";
@@ -82,6 +83,17 @@ pub fn user() -> String {
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
         .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
+}
+
+/// The language of texts for people, from `LC_ALL`, `LC_MESSAGES` or `LANG`.
+pub fn language() -> Language {
+    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    match locale {
+        Some(locale) if locale.starts_with("ja") => Language::Japanese,
+        _ => Language::English,
+    }
 }
 
 /// Whether a process of this host exists; one that belongs to somebody else exists too.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::command::Flags;
 use super::connection::{Connection, Use};
 use super::host;
-use super::journal::{Event, Journal};
+use super::journal::Event;
 use super::log_app::{Holder, LogApp, LogRecord};
 use super::log_fields::JOB_KEY;
 use super::verdict::{Exit, Failure, JobStatus};
@@ -126,14 +126,7 @@ pub fn force_unlock(connection: &Connection, flags: &Flags) -> Result<Exit, Fail
     if recovery == Recovery::Released
         && let Some(holder) = &before
     {
-        let journal = Journal::new(
-            &connection.profile.logging.local_dir,
-            &holder.batch_id,
-            &connection.profile.name,
-            None,
-            connection.masker.clone(),
-            connection.console.clone(),
-        );
+        let journal = connection.journal(&holder.batch_id, None);
         journal.write(Event::JobLockForceReleased, evidence);
     }
     connection.console.machine(answer);

@@ -10,24 +10,12 @@ use super::journal::{Event, Journal};
 use super::log_app::LogApp;
 use super::mask::Masker;
 use super::result::Effects;
+use crate::flow::exec::ChunkEvent;
 use crate::kintone::Client;
 
 /// A checkpoint goes to the log app after this many write requests, or this long after the last one.
 const CHECKPOINT_CHUNKS: u64 = 25;
 const CHECKPOINT_INTERVAL: Duration = Duration::from_mins(1);
-
-/// An acknowledged write request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chunk {
-    /// App id.
-    pub app: u64,
-    /// `INSERT`, `UPDATE`, `UPSERT` or `DELETE`.
-    pub operation: &'static str,
-    /// Records in the request.
-    pub records: u64,
-    /// Key field and key of its last record, for UPSERT by one key.
-    pub last_key: Option<(String, String)>,
-}
 
 /// How a statement ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +37,8 @@ pub enum StatementEnd {
 }
 
 impl StatementEnd {
-    const fn status(&self) -> &'static str {
+    /// `status` of the JSONL line.
+    pub const fn status(&self) -> &'static str {
         match self {
             Self::AssertViolation(_) | Self::Failed(_) => "error",
             Self::Skipped(_) => "skipped",
@@ -57,7 +46,8 @@ impl StatementEnd {
         }
     }
 
-    const fn kind(&self) -> Option<&'static str> {
+    /// `kind` of the JSONL line (RNR-80).
+    pub const fn kind(&self) -> Option<&'static str> {
         match self {
             Self::Done => Some("STATEMENT"),
             Self::AssertPassed => Some("ASSERT_PASSED"),
@@ -114,7 +104,6 @@ pub struct Recorder<'a> {
     reported: (u64, u64),
     acknowledged: (u64, u64),
     chunks: u64,
-    statement: (usize, u64),
     last_key: Option<String>,
     last_checkpoint: (u64, Instant),
     detail: String,
@@ -143,7 +132,6 @@ impl<'a> Recorder<'a> {
             reported: (0, 0),
             acknowledged: (0, 0),
             chunks: 0,
-            statement: (0, 0),
             last_key: None,
             last_checkpoint: (0, Instant::now()),
             detail: String::new(),
@@ -181,30 +169,23 @@ impl<'a> Recorder<'a> {
     }
 
     /// A write request was acknowledged.
-    pub fn chunk(&mut self, statement_index: usize, chunk: &Chunk) {
-        if self.statement.0 != statement_index {
-            self.statement = (statement_index, 0);
-        }
-        self.statement.1 += 1;
+    pub fn chunk(&mut self, event: &ChunkEvent) {
+        let records = event.records as u64;
         self.chunks += 1;
-        self.acknowledged.0 += chunk.records;
-        if chunk.operation == "DELETE" {
-            self.acknowledged.1 += chunk.records;
-        }
-        self.last_key = chunk
-            .last_key
-            .as_ref()
-            .map(|(field, value)| self.masker.key(field, value));
+        self.acknowledged.0 += records;
+        self.acknowledged.1 += event.written.deleted;
+        let key = event.key_field.as_ref().zip(event.last_key.as_ref());
+        self.last_key = key.map(|(field, value)| self.masker.key(field, value));
         self.journal.write(
             Event::WriteChunk,
             json!({
                 "job": self.job,
-                "statementIndex": statement_index,
-                "app": chunk.app,
-                "operation": chunk.operation,
-                "records": chunk.records,
+                "statementIndex": event.statement + 1,
+                "app": event.app.0,
+                "operation": event.operation,
+                "records": records,
                 "chunk": self.chunks,
-                "statementChunk": self.statement.1,
+                "statementChunk": event.chunk,
                 "lastKeyValue": self.last_key,
             }),
         );
@@ -226,6 +207,14 @@ impl<'a> Recorder<'a> {
                 json!({"job": self.job, "chunk": self.chunks, "error": error.to_string()}),
             );
         }
+    }
+
+    /// A statement had something to say to the author of the script.
+    pub fn warning(&mut self, name: &StatementName<'_>, text: &str) {
+        let text = self.masker.error(text, true);
+        self.console
+            .warn(format_args!("#{} {}: {text}", name.index, name.verb));
+        self.note(&format!("#{} {} warning: {text}", name.index, name.verb));
     }
 
     /// A statement ended.

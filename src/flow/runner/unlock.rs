@@ -21,15 +21,7 @@ const MAX_RECORDS: usize = 500;
 pub fn command(connection: &Connection) -> Result<Exit, Failure> {
     let client = connection.client(&Use::default())?;
     let log = connection.log_app(&client)?.map(|(log, _)| log);
-    let profile = &connection.profile;
-    let journal = Journal::new(
-        &profile.logging.local_dir,
-        &host::uuid()?,
-        &profile.name,
-        None,
-        connection.masker.clone(),
-        connection.console.clone(),
-    );
+    let journal = connection.journal(&host::uuid()?, None);
     release_all(connection, log.as_ref(), Strictness::Stop, &journal)?;
     Ok(Exit::Done)
 }

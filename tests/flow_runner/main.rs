@@ -1,0 +1,13 @@
+//! The program `ksql-flow` from outside: arguments in; streams, files, requests and exit code out.
+
+#[path = "../support/sandbox.rs"]
+mod sandbox;
+
+mod bench;
+mod command_line;
+mod jobs;
+mod lock_commands;
+mod orchestrated;
+mod previews;
+mod run;
+mod run_all;

@@ -1,0 +1,593 @@
+//! `run`: the life of one job, and what is left of it in the log app and on disk (RNR-51..53, RNR-60..77, RNR-80).
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::Receiver;
+
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Ended, value};
+use crate::jobs::{BAD_MONTH, COUNT, EMPTY_MONTH, GOOD_MONTH, INSERT, MONTHLY};
+use crate::sandbox::{CUSTOMERS, JOB_LOG, ORDERS, Sandbox};
+
+/// A sandbox and a working folder with all job files.
+fn start() -> (Sandbox, Bench) {
+    let sandbox = Sandbox::start("flow-run");
+    let bench = Bench::on(&sandbox);
+    for (name, text) in [
+        ("monthly.sql", MONTHLY),
+        ("insert.sql", INSERT),
+        ("count.sql", COUNT),
+    ] {
+        bench.write(name, text);
+    }
+    (sandbox, bench)
+}
+
+fn run_monthly(bench: &Bench, as_of: &str) -> Ended {
+    bench.line(&format!("run -f monthly.sql --as-of {as_of}"))
+}
+
+/// Orders of August by customer: number and sum, as the job should find them.
+fn expected_sums(sandbox: &Sandbox) -> BTreeMap<String, (u64, i64)> {
+    let mut sums = BTreeMap::new();
+    for order in sandbox.records(ORDERS.0) {
+        if value(&order, "受注日").starts_with("2026-08") && value(&order, "ステータス") == "受注完了"
+        {
+            let entry = sums
+                .entry(value(&order, "顧客コード").to_owned())
+                .or_insert((0, 0));
+            entry.0 += 1;
+            entry.1 += value(&order, "金額").parse::<i64>().unwrap_or(0);
+        }
+    }
+    sums
+}
+
+/// Customers by code: number and sum, as stored.
+fn stored_sums(sandbox: &Sandbox) -> BTreeMap<String, (u64, i64)> {
+    sandbox
+        .records(CUSTOMERS.0)
+        .iter()
+        .filter(|customer| !value(customer, "当月受注件数").is_empty())
+        .map(|customer| {
+            let number = value(customer, "当月受注件数").parse().expect("number");
+            let sum = value(customer, "当月売上実績").parse().expect("number");
+            (value(customer, "顧客コード").to_owned(), (number, sum))
+        })
+        .collect()
+}
+
+fn log_records(sandbox: &Sandbox) -> Vec<Value> {
+    let mut records = sandbox.records(JOB_LOG.0);
+    records.sort_by_key(|record| value(record, "$id").parse::<u64>().expect("id"));
+    records
+}
+
+fn only_log_record(sandbox: &Sandbox) -> Value {
+    let records = log_records(sandbox);
+    assert_eq!(records.len(), 1, "{records:?}");
+    records.into_iter().next().expect("one")
+}
+
+/// Lines of the only JSONL file.
+fn journal(bench: &Bench) -> Vec<Value> {
+    let mut files: Vec<_> = std::fs::read_dir(bench.root.join(".ksql/logs"))
+        .expect("logs")
+        .map(|entry| entry.expect("entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let text = std::fs::read_to_string(files.remove(0)).expect("journal");
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+fn events(lines: &[Value]) -> Vec<&str> {
+    lines.iter().filter_map(|line| line["event"].as_str()).collect()
+}
+
+#[test]
+fn the_monthly_job_updates_every_customer_and_leaves_a_record() {
+    let (sandbox, bench) = start();
+    let expected = expected_sums(&sandbox);
+    assert!(expected.len() > 5, "the seed has orders in August");
+    let ended = run_monthly(&bench, GOOD_MONTH);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(stored_sums(&sandbox), expected);
+
+    let record = only_log_record(&sandbox);
+    for (code, text) in [
+        ("record_type", "JOB"),
+        ("status", "SUCCESS"),
+        ("job_key", ""),
+        ("job_key_done", "p:monthly"),
+        ("parent_batch_id", ""),
+        ("script_name", "monthly.sql"),
+        ("profile", "p"),
+        ("as_of", "2026-08-14T15:00:00Z"),
+        ("error_message", ""),
+        ("attempt_id", ""),
+    ] {
+        assert_eq!(value(&record, code), text, "{code}");
+    }
+    assert_eq!(value(&record, "written_count"), expected.len().to_string());
+    assert_eq!(value(&record, "deleted_count"), "0");
+    let last = value(&record, "last_written_key");
+    assert!(
+        expected.contains_key(last),
+        "the key of a written customer: {last}"
+    );
+    assert!(value(&record, "ksql_version").starts_with("flow "));
+    let detail = value(&record, "log_detail");
+    assert!(detail.contains("#1 ASSERT ASSERT_PASSED | ASSERT ("), "{detail}");
+    assert!(detail.contains("#4 UPSERT rows="), "{detail}");
+
+    let lines = journal(&bench);
+    assert_eq!(
+        events(&lines),
+        [
+            "job_start",
+            "statement",
+            "statement",
+            "statement",
+            "write_chunk",
+            "statement",
+            "job_finish"
+        ]
+    );
+    let finish = lines.last().expect("line");
+    assert_eq!(
+        (finish["status"].as_str(), finish["exitCode"].as_u64()),
+        (Some("SUCCESS"), Some(0))
+    );
+    assert_eq!(finish["batchId"], value(&record, "batch_id"));
+    assert!(!bench.root.join(".ksql/lock-p.json").exists());
+}
+
+#[test]
+fn the_fixed_cost_is_four_requests() {
+    let (sandbox, bench) = start();
+    sandbox.clear_log();
+    assert_eq!(bench.line("run -f count.sql").code, Some(0));
+    let log: Vec<(String, bool)> = sandbox
+        .log()
+        .iter()
+        .map(|request| {
+            let path = request["path"]
+                .as_str()
+                .expect("path")
+                .trim_start_matches("/k/v1/");
+            let to_log = request["apps"] == json!([JOB_LOG.0]);
+            (
+                format!("{} {path}", request["method"].as_str().expect("method")),
+                to_log,
+            )
+        })
+        .collect();
+    let to_log: Vec<&str> = log
+        .iter()
+        .filter(|(_, to_log)| *to_log)
+        .map(|(line, _)| line.as_str())
+        .collect();
+    assert_eq!(
+        to_log,
+        [
+            "GET app/form/fields.json",
+            "GET records.json",
+            "POST record.json",
+            "PUT record.json"
+        ],
+        "{log:?}"
+    );
+    assert_eq!(
+        value(&only_log_record(&sandbox), "api_calls"),
+        (log.len() - 1).to_string()
+    );
+}
+
+#[test]
+fn a_violated_assertion_stops_before_anything_is_written() {
+    let (sandbox, bench) = start();
+    let before = sandbox.records(CUSTOMERS.0);
+    let ended = run_monthly(&bench, BAD_MONTH);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("negative amounts"), "{ended:?}");
+    assert_eq!(sandbox.records(CUSTOMERS.0), before);
+    let record = only_log_record(&sandbox);
+    assert_eq!(
+        (value(&record, "status"), value(&record, "job_key")),
+        ("ABORTED", "")
+    );
+    assert!(value(&record, "error_message").contains("negative amounts"));
+    assert!(value(&record, "log_detail").contains("#4 UPSERT skipped (error)"));
+}
+
+#[test]
+fn no_data_is_a_success_that_writes_nothing() {
+    let (sandbox, bench) = start();
+    let ended = run_monthly(&bench, EMPTY_MONTH);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let record = only_log_record(&sandbox);
+    assert_eq!(
+        (value(&record, "status"), value(&record, "written_count")),
+        ("NO_DATA", "0")
+    );
+    assert!(value(&record, "log_detail").contains("#4 UPSERT skipped (exit)"));
+}
+
+#[test]
+fn a_script_with_errors_takes_no_lock() {
+    let (sandbox, bench) = start();
+    bench.write("bad.sql", "-- @ksql dialect: 1\nSELECT FROM WHERE;\n");
+    let ended = bench.line("run -f bad.sql");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("bad.sql:2:"), "{ended:?}");
+    assert!(log_records(&sandbox).is_empty());
+}
+
+#[test]
+fn a_held_lock_keeps_the_job_out() {
+    let (sandbox, bench) = start();
+    let now = jiff::Timestamp::now().to_string();
+    let holder = json!({
+        "status": {"value": "RUNNING"}, "job_key": {"value": "p:monthly"}, "batch_id": {"value": "other"},
+        "started_at": {"value": now}, "host": {"value": "other-host"}, "script_name": {"value": "monthly.sql"},
+    });
+    sandbox.insert(JOB_LOG.0, &[holder]);
+    let ended = run_monthly(&bench, GOOD_MONTH);
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(
+        ended.stderr.contains("the lock p:monthly is held since"),
+        "{ended:?}"
+    );
+    assert!(ended.stderr.contains("other-host"), "{ended:?}");
+    assert!(stored_sums(&sandbox).is_empty());
+    assert_eq!(log_records(&sandbox).len(), 1);
+    assert!(
+        !bench.root.join(".ksql/lock-p.json").exists(),
+        "the local lock is given back"
+    );
+}
+
+#[test]
+fn a_stale_lock_is_recovered() {
+    let (sandbox, bench) = start();
+    let holder = json!({
+        "status": {"value": "RUNNING"}, "job_key": {"value": "p:count"}, "batch_id": {"value": "crashed"},
+        "started_at": {"value": "2026-08-01T00:00:00Z"}, "host": {"value": "other-host"},
+    });
+    sandbox.insert(JOB_LOG.0, &[holder]);
+    let ended = bench.line("run -f count.sql");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("recovered as stale"), "{ended:?}");
+    let records = log_records(&sandbox);
+    assert_eq!(
+        (value(&records[0], "status"), value(&records[0], "job_key")),
+        ("TIMEOUT", "")
+    );
+    assert_eq!(value(&records[0], "job_key_done"), "p:count");
+    assert_eq!(value(&records[1], "status"), "SUCCESS");
+    assert_eq!(events(&journal(&bench))[0], "stale_lock_recovered");
+}
+
+#[test]
+fn a_live_process_of_this_folder_keeps_the_job_out() {
+    let (sandbox, bench) = start();
+    sandbox.fault(&json!({"match": {"method": "POST", "app": JOB_LOG.0}, "action": "hold_before"}));
+    let mut first = bench
+        .command(&["run", "-f", "count.sql"])
+        .spawn()
+        .expect("started");
+    let hold = sandbox.wait_for_hold();
+    let ended = bench.line("run -f monthly.sql");
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("the local lock .ksql/lock-p.json is held by process"),
+        "{ended:?}"
+    );
+    sandbox.release(&hold, "proceed");
+    assert!(first.wait().expect("ended").success());
+}
+
+#[test]
+fn lost_answers_are_settled_by_looking() {
+    for (what, fault) in [
+        (
+            "lock applied",
+            json!({"match": {"method": "POST", "app": JOB_LOG.0}, "action": "drop_after"}),
+        ),
+        (
+            "lock not applied",
+            json!({"match": {"method": "POST", "app": JOB_LOG.0}, "action": "drop_before"}),
+        ),
+        (
+            "final record",
+            json!({"match": {"method": "PUT", "app": JOB_LOG.0}, "action": "drop_after"}),
+        ),
+        (
+            "upsert applied",
+            json!({"match": {"method": "PUT", "app": CUSTOMERS.0}, "action": "drop_after"}),
+        ),
+        (
+            "upsert cut",
+            json!({"match": {"method": "PUT", "app": CUSTOMERS.0}, "action": "cut"}),
+        ),
+        (
+            "upsert refused",
+            json!({"match": {"method": "PUT", "app": CUSTOMERS.0}, "action": "status", "status": 503}),
+        ),
+        (
+            "read",
+            json!({"match": {"method": "GET", "app": ORDERS.0}, "nth": 2, "action": "cut"}),
+        ),
+    ] {
+        let (sandbox, bench) = start();
+        let expected = expected_sums(&sandbox);
+        sandbox.fault(&fault);
+        let ended = run_monthly(&bench, GOOD_MONTH);
+        assert_eq!(ended.code, Some(0), "{what}: {ended:?}");
+        assert_eq!(stored_sums(&sandbox), expected, "{what}");
+        let record = only_log_record(&sandbox);
+        assert_eq!(
+            (value(&record, "status"), value(&record, "job_key")),
+            ("SUCCESS", ""),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn an_insert_whose_answer_is_lost_is_not_repeated() {
+    for (action, added) in [("drop_after", 1), ("drop_before", 0)] {
+        let (sandbox, bench) = start();
+        let before = sandbox.records(CUSTOMERS.0).len();
+        sandbox.fault(&json!({"match": {"method": "POST", "app": CUSTOMERS.0}, "action": action}));
+        let ended = bench.line("run -f insert.sql");
+        assert_eq!(ended.code, Some(3), "{ended:?}");
+        assert!(
+            ended.stderr.contains("whether it took effect is unknown"),
+            "{ended:?}"
+        );
+        assert_eq!(sandbox.records(CUSTOMERS.0).len(), before + added, "{action}");
+        assert_eq!(value(&only_log_record(&sandbox), "status"), "FAILED");
+    }
+}
+
+#[test]
+fn without_the_log_app_nothing_runs_unless_asked_to() {
+    let (sandbox, bench) = start();
+    let down = json!({"match": {"app": JOB_LOG.0}, "times": 99, "action": "status", "status": 503});
+    sandbox.fault(&down);
+    let ended = run_monthly(&bench, GOOD_MONTH);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(
+        ended.stderr.contains("nothing was run [LOCK_UNAVAILABLE]"),
+        "{ended:?}"
+    );
+    assert!(stored_sums(&sandbox).is_empty());
+
+    let ended = bench.line(&format!(
+        "run -f monthly.sql --lock local-only --as-of {GOOD_MONTH}"
+    ));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stderr.contains("going on with the local lock only"),
+        "{ended:?}"
+    );
+    assert_eq!(stored_sums(&sandbox), expected_sums(&sandbox));
+    assert!(log_records(&sandbox).is_empty());
+}
+
+#[test]
+fn a_profile_without_log_app_needs_local_only() {
+    let sandbox = Sandbox::start("flow-run");
+    let bench = Bench::with_profile(&sandbox, &json!({"logApp": null}));
+    bench.write("count.sql", COUNT);
+    sandbox.clear_log();
+    let ended = bench.line("run -f count.sql");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(sandbox.log().is_empty());
+    assert_eq!(bench.line("run -f count.sql --lock local-only").code, Some(0));
+}
+
+#[test]
+fn a_final_record_that_cannot_be_written_is_sent_by_the_next_run() {
+    let (sandbox, bench) = start();
+    sandbox.fault(&json!({
+        "match": {"method": "PUT", "app": JOB_LOG.0}, "times": 99, "action": "status", "status": 503,
+    }));
+    let ended = bench.line("run -f count.sql");
+    assert_eq!(ended.code, Some(0), "the outcome stays: {ended:?}");
+    assert!(ended.stderr.contains("kept for the next run"), "{ended:?}");
+    assert_eq!(value(&only_log_record(&sandbox), "status"), "RUNNING");
+    sandbox.clear_faults();
+
+    let ended = bench.line("run -f count.sql");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stdout.contains("log-app writes of earlier runs sent: 1"),
+        "{ended:?}"
+    );
+    let records = log_records(&sandbox);
+    assert_eq!(records.len(), 2);
+    for record in &records {
+        assert_eq!(
+            (value(record, "status"), value(record, "job_key")),
+            ("SUCCESS", "")
+        );
+    }
+    assert_eq!(
+        std::fs::read_dir(bench.root.join(".ksql/logs/pending"))
+            .expect("queue")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_queued_write_that_is_refused_does_not_block_the_others() {
+    let (_sandbox, bench) = start();
+    let entry = |id: u64| {
+        json!({"op": "update", "recordId": id, "fields": {"status": "FAILED"}, "createdAt": "2026-08-01T00:00:00Z"})
+            .to_string()
+    };
+    bench.write(".ksql/logs/pending/0000000000001-1-000000.json", &entry(999_999));
+    let ended = bench.line("run -f count.sql");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("set aside"), "{ended:?}");
+    assert!(
+        bench
+            .root
+            .join(".ksql/logs/pending/0000000000001-1-000000.refused")
+            .exists()
+    );
+}
+
+#[test]
+fn the_request_limit_counts_everything() {
+    let (sandbox, bench) = start();
+    sandbox.clear_log();
+    let ended = bench.line(&format!(
+        "run -f monthly.sql --max-api-calls 6 --as-of {GOOD_MONTH}"
+    ));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("[API_LIMIT_EXCEEDED]"), "{ended:?}");
+    assert_eq!(sandbox.log().len(), 6);
+    for bad in ["0", "-1", "1.5", "x", ""] {
+        let ended = bench.run(&["run", "-f", "monthly.sql", &format!("--max-api-calls={bad}")]);
+        assert_eq!(ended.code, Some(1), "{bad}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_wrong_token_fails_without_being_shown() {
+    let sandbox = Sandbox::start("flow-run");
+    let apps = json!({
+        "受注": {"id": ORDERS.0, "tokens": ["wrong-token-1"]},
+        "顧客マスタ": {"id": CUSTOMERS.0, "tokens": [CUSTOMERS.1]},
+        "実行ログ": {"id": JOB_LOG.0, "tokens": [JOB_LOG.1]},
+    });
+    let bench = Bench::with_profile(&sandbox, &json!({"apps": apps}));
+    bench.write("monthly.sql", MONTHLY);
+    let ended = run_monthly(&bench, GOOD_MONTH);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("GAIA_IA02"), "{ended:?}");
+    let journal = journal(&bench);
+    let everything = format!("{ended:?}{journal:?}{}", only_log_record(&sandbox));
+    assert!(!everything.contains("wrong-token-1"));
+    assert_eq!(value(&only_log_record(&sandbox), "status"), "FAILED");
+}
+
+#[test]
+fn an_app_without_token_is_named() {
+    let sandbox = Sandbox::start("flow-run");
+    let apps = json!({
+        "受注": {"id": ORDERS.0}, "顧客マスタ": {"id": CUSTOMERS.0, "tokens": [CUSTOMERS.1]},
+        "実行ログ": {"id": JOB_LOG.0, "tokens": [JOB_LOG.1]},
+    });
+    let bench = Bench::with_profile(&sandbox, &json!({"apps": apps}));
+    bench.write("monthly.sql", MONTHLY);
+    let ended = run_monthly(&bench, GOOD_MONTH);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(
+        ended.stderr.contains("LAPP_受注 (app 10) has no API token"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn literals_are_stripped_from_logs() {
+    let sandbox = Sandbox::start("flow-run");
+    let bench = Bench::with_profile(
+        &sandbox,
+        &json!({"logging": {"stripLiterals": true, "maskFields": ["顧客コード"]}}),
+    );
+    bench.write("monthly.sql", MONTHLY);
+    assert_eq!(run_monthly(&bench, GOOD_MONTH).code, Some(0));
+    let record = only_log_record(&sandbox);
+    assert_eq!(value(&record, "last_written_key"), "***");
+    assert!(!value(&record, "log_detail").contains("no orders"));
+    assert!(value(&record, "log_detail").contains("EXIT SUCCESS IF (SELECT COUNT(*) FROM summary) = ?, ?"));
+}
+
+#[test]
+fn a_web_hook_hears_of_failures_and_a_heartbeat_of_successes() {
+    let (listener, url) = listen();
+    let sandbox = Sandbox::start("flow-run");
+    let bench = Bench::with_profile(
+        &sandbox,
+        &json!({"notifications": {
+            "onFailure": {"webhook": format!("{url}/alarm")},
+            "heartbeat": {"url": format!("{url}/beat"), "on": "success"},
+        }}),
+    );
+    bench.write("monthly.sql", MONTHLY);
+    assert_eq!(run_monthly(&bench, BAD_MONTH).code, Some(2));
+    let (path, body) = listener.recv().expect("a request");
+    assert_eq!(path, "/alarm");
+    for (key, expected) in [
+        ("source", json!("ksql-flow")),
+        ("profile", json!("p")),
+        ("kind", json!("job")),
+        ("status", json!("ABORTED")),
+        ("exit_code", json!(2)),
+    ] {
+        assert_eq!(body[key], expected, "{key}");
+    }
+    assert_eq!(body["jobs"][0]["name"], "monthly");
+    assert!(
+        body["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("monthly ABORTED"))
+    );
+
+    let ended = run_monthly(&bench, GOOD_MONTH);
+    assert_eq!(ended.code, Some(0));
+    let (path, body) = listener.recv().expect("a request");
+    assert_eq!(
+        (path.as_str(), body["status"].as_str()),
+        ("/beat", Some("SUCCESS"))
+    );
+}
+
+/// A local web server that answers 200 to everything and hands on path and JSON body.
+fn listen() -> (Receiver<(String, Value)>, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("port");
+    let address = listener.local_addr().expect("address");
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.expect("connection"));
+            let mut lines = Vec::new();
+            loop {
+                let mut line = String::new();
+                stream.read_line(&mut line).expect("header");
+                if line.trim().is_empty() {
+                    break;
+                }
+                lines.push(line.trim().to_ascii_lowercase());
+            }
+            let path = lines[0].split(' ').nth(1).expect("path").to_owned();
+            let length = lines
+                .iter()
+                .find_map(|line| line.strip_prefix("content-length: "))
+                .expect("length");
+            let mut body = vec![0; length.parse().expect("number")];
+            stream.read_exact(&mut body).expect("body");
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            stream.get_mut().write_all(answer).expect("answer");
+            if sender
+                .send((path, serde_json::from_slice(&body).expect("JSON")))
+                .is_err()
+            {
+                break;
+            }
+        }
+    });
+    (receiver, format!("http://{address}"))
+}
