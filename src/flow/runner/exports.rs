@@ -109,13 +109,12 @@ fn serialise(table: &Relation, exports: &Exports) -> Result<Serialised, ExportEr
 
 fn cell_kind(kind: &Type) -> CellKind {
     match kind.field() {
-        Some(FieldType::Number | FieldType::CalcNumber) => CellKind::Number,
         Some(FieldType::DateTime | FieldType::CreatedTime | FieldType::UpdatedTime) => CellKind::DateTime,
         Some(FieldType::Subtable) => CellKind::Subtable,
         Some(FieldType::File) => CellKind::File,
-        Some(_) => CellKind::Text,
-        None if kind.is_numeric() => CellKind::Number,
-        None => CellKind::Text,
+        // NUMBER, CALC and computed numbers; numbers of text fields are texts.
+        _ if kind.is_numeric() => CellKind::Number,
+        _ => CellKind::Text,
     }
 }
 
