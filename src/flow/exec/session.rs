@@ -155,6 +155,19 @@ impl<'a> Session<'a> {
         Ok(plan)
     }
 
+    /// The plans of all statements, each seeing the temp tables and variables of those before it.
+    pub fn explain_script(&mut self, script: &Script) -> Result<Vec<Explanation>, EngineError> {
+        let variables = self.world.variables.clone();
+        let mut plans = Vec::with_capacity(script.statements.len());
+        for statement in &script.statements {
+            plans.push(self.explain(statement)?);
+            self.imagine(statement)?;
+        }
+        self.world.variables = variables;
+        self.world.imagined.clear();
+        Ok(plans)
+    }
+
     /// Records that the statement now running, or the last one, has read: also known when it failed.
     pub fn rows_read(&self) -> u64 {
         self.reader.rows_read
