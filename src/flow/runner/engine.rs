@@ -66,7 +66,7 @@ pub fn failure_of(error: &EngineError) -> Failure {
         return Failure::from(apps);
     }
     let place = error
-        .position
+        .position()
         .map_or_else(String::new, |at| format!("{}:{}: ", at.line, at.column));
     let message = format!("{place}{error}");
     match error.kind() {
