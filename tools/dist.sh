@@ -16,11 +16,11 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 date=$(sed -n "s/^## $version - \([0-9-]*\)\$/\1/p" CHANGELOG.md)
 [ -n "$date" ] || die "CHANGELOG.md has no dated heading for $version"
 
-built=$(realpath -m "${CARGO_TARGET_DIR:-target}")/x86_64-unknown-linux-musl/release
-[ -f "$built/static-build" ] || die "no static programs; make static"
+built=$(realpath -m "${CARGO_TARGET_DIR:-target}")/static
+[ -f "$built/build" ] || die "no static programs; make static"
 # What static.sh wrote: compiler, and notices that go with what the compiler links in.
-compiler=$(sed -n 's/^compiler=//p' "$built/static-build")
-mapfile -t notices < <(sed -n 's/^notice=//p' "$built/static-build")
+compiler=$(sed -n 's/^compiler=//p' "$built/build")
+mapfile -t notices < <(sed -n 's/^notice=//p' "$built/build")
 
 name=ksql-flownet-$version-x86_64-linux
 stage=$(mktemp -d)

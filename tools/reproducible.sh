@@ -2,10 +2,13 @@
 # The settings that make two builds of one commit the same, byte for byte, wherever and whenever they are made. Sourced by
 # static.sh; the reason for each is beside it. `make verify-reproducible` proves the sum of them.
 #
-# Not here, because every release build wants them, are four lines of [profile.release] in Cargo.toml:
+# Not here, because every release build wants them, are lines of [profile.release] in Cargo.toml:
 #   codegen-units = 1, lto = "fat"      code is not divided by a number of threads, so their order cannot show
 #   strip = "symbols", debug = false    symbols and debug information name folders and object files of the machine
 # and Cargo.lock with --locked: the same sources of the same crates.
+
+# What the caller has found out: where the project, cargo's home, the build and the compiler are, and the compiler's commit.
+: "${root:?}" "${cargo_home:?}" "${target_dir:?}" "${sysroot:?}" "${rustc_commit:?}"
 
 # Incremental pieces depend on what was built before.
 export CARGO_INCREMENTAL=0
@@ -16,8 +19,8 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/d
 export SOURCE_DATE_EPOCH
 # Settings of the person who builds are not part of the source.
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_RUSTFLAGS RUSTC_WORKSPACE_WRAPPER RUSTC_BOOTSTRAP
-unset CFLAGS CPPFLAGS LDFLAGS ARFLAGS CARGO_PROFILE_RELEASE_LTO CARGO_PROFILE_RELEASE_CODEGEN_UNITS
-unset CARGO_PROFILE_RELEASE_OPT_LEVEL CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG
+unset CFLAGS CPPFLAGS LDFLAGS ARFLAGS
+for name in $(compgen -e CARGO_PROFILE_); do unset "$name"; done
 
 # Panic messages and assertions hold the paths of source files. Each folder of the machine gets a fixed name. This is
 # done in a wrapper around the compiler and not in RUSTFLAGS: cargo derives the names of symbols from RUSTFLAGS, so a

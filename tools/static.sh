@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the three programs as static x86_64 musl programs: no loader, no shared library, one file each that runs on any
-# Linux of that processor. Prints path, size and SHA-256 of each.
+# Linux of that processor. Puts them into target/static and prints path, size and SHA-256 of each.
 #
 # The compiler is rustup's where it has the musl target (rustup target add x86_64-unknown-linux-musl); else Debian's, for
 # which tools/musl-std.sh makes the standard library. Both want musl-gcc (package musl-tools) for the C code in ring.
@@ -48,13 +48,16 @@ export CC_x86_64_unknown_linux_musl=musl-gcc AR_x86_64_unknown_linux_musl=ar
 export CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_LINKER=gcc
 
 echo "static: building with $("$rustc" --version) ($compiler)" >&2
-build() { "$cargo" build --locked --release --target $target "$@"; }
+build() { "$cargo" build --locked --target $target "$@"; }
 # The control plane by itself, so that nothing of the other two's dependencies is even compiled in.
-build --no-default-features --bin ksql-flownet
-build --bin ksql-flow --bin kintone-sandbox
+build --profile small --no-default-features --bin ksql-flownet
+build --profile release --bin ksql-flow --bin kintone-sandbox
 
-for name in ksql-flownet ksql-flow kintone-sandbox; do
-    program=$target_dir/$target/release/$name
+static_dir=$target_dir/static
+mkdir -p "$static_dir"
+for built in small/ksql-flownet release/ksql-flow release/kintone-sandbox; do
+    program=$static_dir/${built##*/}
+    install -m 0755 "$target_dir/$target/$built" "$program"
     if readelf -lW "$program" | grep -q INTERP; then die "$program asks for a loader"; fi
     if readelf -dW "$program" | grep -q '(NEEDED)'; then die "$program needs shared libraries"; fi
     printf '%s  %s bytes  sha256 %s\n' "$program" "$(stat -c %s "$program")" "$(sha256sum "$program" | cut -d' ' -f1)"
@@ -75,4 +78,4 @@ package_notice() { # NAME=FILE of the Debian package that owns a file
         package_notice "$(gcc -print-file-name=libgcc_eh.a)" gcc-unwinder
     fi
     package_notice "$(command -v musl-gcc)" musl
-} >"$target_dir/$target/release/static-build"
+} >"$static_dir/build"

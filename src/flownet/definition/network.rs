@@ -185,6 +185,11 @@ impl Network {
             .collect())
     }
 
+    /// The node with this id.
+    pub fn node(&self, id: &str) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.id == id)
+    }
+
     /// Whether any node reads CSV files.
     pub fn has_inputs(&self) -> bool {
         self.nodes.iter().any(|node| !node.inputs.is_empty())

@@ -162,7 +162,6 @@ fn scheduled(
     if !problems.is_empty() {
         return None;
     }
-    // A zone that does not exist is among the problems of the policy, which ended this above.
     let date = zone::Zone::find(schedule.timezone)?.local_date(time);
     if date.year < MIN_YEAR || Civil::from(time).year < MIN_YEAR {
         problems.push(Problem::new(

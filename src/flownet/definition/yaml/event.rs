@@ -28,8 +28,7 @@ pub(super) fn parse(text: &str) -> Result<Document, Vec<Problem>> {
     let Some((text, stand_ins)) = StandIns::exchange(text) else {
         return Err(vec![parse_error("too many different characters", 1, 1)]);
     };
-    // `{a:[b]}` is valid YAML that the parser refuses; it takes `{a: [b]}`. Columns of problems further right in
-    // such a line count the spaces put in.
+    // `{a:[b]}` is valid YAML that the parser refuses; it takes `{a: [b]}`.
     let mut text = text.into_owned();
     for _ in 0..MAX_ADJACENT_VALUES {
         match attempt(&text, &stand_ins) {
