@@ -18,14 +18,13 @@ use super::codes::{self, ExitClass, ExitStyle};
 use super::language::Language;
 use super::report::{Failure, Form};
 use crate::kintone::RequestCounts;
+use crate::kintone::limit::DAILY_REQUESTS;
 
 /// The name in front of every message.
 const PROGRAM: &str = "ksql-flownet";
 
-/// Requests that kintone allows per app and day, unless the contract says otherwise.
-const REQUESTS_PER_DAY: u64 = 10_000;
 /// From here on one command alone is worth a warning.
-const MANY_REQUESTS: u64 = REQUESTS_PER_DAY / 2;
+const MANY_REQUESTS: u64 = DAILY_REQUESTS / 2;
 
 /// How serious a message is. Never translated: scripts look for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +195,7 @@ impl<'a> Output<'a> {
     pub fn requests(&mut self, requests: &Requests) {
         for (app, n) in requests.by_app.iter().filter(|(_, n)| **n >= MANY_REQUESTS) {
             self.warn(
-                &format!("this command sent {n} requests to app {app}; kintone allows {REQUESTS_PER_DAY} per app and day"),
+                &format!("this command sent {n} requests to app {app}; kintone allows {DAILY_REQUESTS} per app and day"),
                 None,
             );
         }

@@ -233,10 +233,10 @@ pub const VARIABLES: &[Variable] = &[
             "force-unlock-network",
             "archive-run",
         ],
-        Need::Optional("the host name"),
+        Need::Optional(""),
         text(
-            "name of this host in records and locks",
-            "記録とロックに書くこのホストの名前",
+            "name of this host in records and locks; when not set, the host name of the system",
+            "記録とロックに書くこのホストの名前。設定しなければシステムのホスト名",
         ),
     ),
     variable(
