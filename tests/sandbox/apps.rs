@@ -248,3 +248,41 @@ fn ktb_162_deploying_to_an_app_with_records() {
     );
     lab::put(&sandbox, "lab", LAB, 1, &json!({ "text": "x", "added": "now" })).ok();
 }
+
+#[test]
+fn ktb_122_and_163_lookups_are_checked() {
+    let sandbox = lab::start("lookup-check");
+    let add = |app: u64, code: &str, source: u64, key: &str, related: &str| {
+        let definition = json!({ "type": "SINGLE_LINE_TEXT", "lookup": { "relatedApp": { "app": source },
+            "relatedKeyField": key, "fieldMappings": [{ "field": "text", "relatedField": related }] } });
+        let parameters = json!({ "app": app, "properties": { code: definition } });
+        let answer = admin(&sandbox, "POST", "preview/app/form/fields.json", &parameters);
+        (answer.status, answer.code().to_owned())
+    };
+    assert_eq!(add(LAB, "l1", 999, "code", "name"), (404, "GAIA_AP01".to_owned()));
+    assert_eq!(
+        add(LAB, "l2", lab::SOURCE, "code", "nothing"),
+        (400, "GAIA_FC01".to_owned())
+    );
+    assert_eq!(add(LAB, "l3", lab::SOURCE, "name", "name"), (200, String::new()));
+    let deploy = |app: u64| {
+        admin(
+            &sandbox,
+            "POST",
+            "preview/app/deploy.json",
+            &json!({ "apps": [{ "app": app }] }),
+        )
+    };
+    assert_eq!(deploy(LAB).failure(), (400, "GAIA_LO03"));
+    assert_eq!(add(108, "l4", lab::SOURCE, "code", "name"), (200, String::new()));
+    deploy(108).ok();
+    assert_eq!(deployed(&sandbox, &json!("108")), "SUCCESS");
+    lab::added(
+        &sandbox,
+        "source",
+        lab::SOURCE,
+        &json!({ "code": "P", "name": "copied" }),
+    );
+    let id = lab::added(&sandbox, "coded,source", 108, &json!({ "l4": "P" }));
+    assert_eq!(lab::get(&sandbox, "coded", 108, id)["text"]["value"], "copied");
+}

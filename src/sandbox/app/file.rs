@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::form::Form;
-use super::{App, Right, Rights, Space};
+use super::{App, Right, Rights, Space, lookup};
 use crate::sandbox::error::Language;
 use crate::sandbox::value::number::{Precision, Rounding};
 
@@ -230,7 +230,8 @@ pub fn check(file: AppsFile) -> Result<Directory, AppsFileError> {
         }
     }
     for app in apps.values() {
-        check_lookups(app, &apps).map_err(|problem| refuse(format!("app {}: {problem}", app.id)))?;
+        lookup::check(app, |id| apps.get(&id))
+            .map_err(|problem| refuse(format!("app {}: {problem}", app.id)))?;
     }
     Ok(Directory {
         users,
@@ -412,41 +413,6 @@ fn precision(entry: &PrecisionEntry) -> Result<Precision, String> {
         decimals: entry.decimal_places,
         rounding,
     })
-}
-
-/// The source of a lookup must exist and its key be unique or the record number (KTB-122).
-fn check_lookups(app: &App, apps: &BTreeMap<u64, App>) -> Result<(), String> {
-    use super::form::{Place, System};
-    let cells = app.form.fields.iter().flat_map(|field| field.cells.iter());
-    for field in app.form.fields.iter().chain(cells) {
-        let Some(lookup) = &field.lookup else { continue };
-        let code = &field.code;
-        let source = apps
-            .get(&lookup.app)
-            .ok_or_else(|| format!("lookup {code:?}: source app {} does not exist", lookup.app))?;
-        let usable = match source.form.place(&lookup.key) {
-            Some(Place::Slot(slot)) => source.form.fields[slot].unique,
-            Some(Place::System(System::RecordNumber)) => true,
-            _ => false,
-        };
-        if !usable {
-            return Err(format!(
-                "lookup {code:?}: key {:?} is neither unique nor the record number",
-                lookup.key
-            ));
-        }
-        for (own, related) in &lookup.mappings {
-            if app.form.place(own).is_none() {
-                return Err(format!("lookup {code:?}: field {own:?} does not exist"));
-            }
-            if source.form.place(related).is_none() {
-                return Err(format!(
-                    "lookup {code:?}: source field {related:?} does not exist"
-                ));
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 pub mod field;
 pub mod file;
 pub mod form;
+pub mod lookup;
 
 use std::collections::HashMap;
 

@@ -8,6 +8,7 @@ use super::Context;
 use super::params::{Params, as_id, revision};
 use crate::sandbox::app::file::{self, AppEntry};
 use crate::sandbox::app::form::{Form, RESERVED_CODES};
+use crate::sandbox::app::lookup::{self, LookupError};
 use crate::sandbox::app::{App, Right};
 use crate::sandbox::error::{ApiError, BAD_FORMAT, Message, app_not_found};
 use crate::sandbox::store::state::State;
@@ -80,15 +81,17 @@ pub fn add_fields(tx: &mut Tx<'_>, context: &Context<'_>, params: &Params) -> Re
             return Err(ApiError::invalid(path, message));
         }
     }
-    Form::read(&properties).map_err(|problem| {
+    let form = Form::read(&properties).map_err(|problem| {
         let message = Message::filled(problem.clone(), problem);
         ApiError::invalid("properties", message)
     })?;
-    let revision = app.revision + 1;
+    let changed = App { form, ..app };
+    check_lookups(tx.state(), &changed, Moment::Adding)?;
+    let revision = changed.revision + 1;
     tx.set_preview(AppEntry {
         properties,
         revision: Some(revision),
-        ..file::entry(&app)
+        ..file::entry(&changed)
     });
     Ok(json!({ "revision": revision.to_string() }))
 }
@@ -114,6 +117,28 @@ fn check_settings_revision(app: &App, sent: Option<&Json>) -> Result<(), ApiErro
         }
         _ => Ok(()),
     }
+}
+
+/// When a form is checked: a wrong key is found at the deployment only (KTB-122).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Adding,
+    Deploying,
+}
+
+fn check_lookups(state: &State, app: &App, moment: Moment) -> Result<(), ApiError> {
+    let live = |id| state.apps.get(&id).map(|found| &*found.app);
+    let Err(problem) = lookup::check(app, live) else {
+        return Ok(());
+    };
+    let code = match problem {
+        LookupError::NoApp { app, .. } => return Err(app_not_found(app)),
+        LookupError::NoField { .. } => "GAIA_FC01",
+        LookupError::Key { .. } if moment == Moment::Deploying => "GAIA_LO03",
+        LookupError::Key { .. } => return Ok(()),
+    };
+    let text = problem.to_string();
+    Err(ApiError::new(400, code, Message::filled(text.clone(), text)))
 }
 
 /// How a deployment stands (KTB-162).
@@ -154,6 +179,7 @@ impl Deployments {
                 .ok_or_else(|| ApiError::invalid(path, BAD_FORMAT))?;
             let app = preview(state, context, id)?;
             check_settings_revision(&app, sent.get("revision"))?;
+            check_lookups(state, &app, Moment::Deploying)?;
             ids.push(id);
         }
         for id in &ids {
