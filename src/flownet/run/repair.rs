@@ -50,12 +50,33 @@ fn audit(ledger: &mut Ledger, note: Note<'_>, now: Timestamp) -> Result<(), Fail
     Ok(())
 }
 
-fn node_facts(state: &NodeState, revision: u64, with_attempt: bool) -> Value {
-    if with_attempt {
-        json!({"status": state.status.as_str(), "active_attempt_id": state.active_attempt_id, "revision": revision})
-    } else {
-        json!({"status": state.status.as_str(), "revision": revision})
-    }
+/// Changes a Node State and notes what it was and what it becomes.
+fn repair_node(
+    ledger: &mut Ledger,
+    node_id: &str,
+    repair_type: &'static str,
+    basis: String,
+    now: Timestamp,
+    change: impl FnOnce(&mut NodeState),
+) -> Result<(), Failure> {
+    let facts = |state: &NodeState, revision: u64| json!({"status": state.status.as_str(), "active_attempt_id": state.active_attempt_id, "revision": revision});
+    let Some(state) = ledger.edit_node(node_id) else {
+        return Ok(());
+    };
+    let before = facts(state, state.revision);
+    change(state);
+    state.updated_at = now.iso_ms();
+    let after = facts(state, state.revision + 1);
+    let target_id = &state.node_state_id.clone();
+    let note = Note {
+        repair_type,
+        target_type: "NODE_STATE",
+        target_id,
+        before,
+        after,
+        basis,
+    };
+    audit(ledger, note, now)
 }
 
 /// Applies one repair to the wanted values of the ledger.
@@ -72,30 +93,18 @@ pub fn apply(ledger: &mut Ledger, step: &Repair, now: Timestamp) -> Result<(), F
             outcome,
         } => {
             ledger.permit(node_id, Permit::Resolution);
-            let Some(state) = ledger.edit_node(node_id) else {
-                return Ok(());
-            };
-            let before = node_facts(state, state.revision, false);
-            state.status = outcome.as_node();
-            state.active_attempt_id = String::new();
-            "reconciled from Attempt Resolution".clone_into(&mut state.status_reason);
-            state.updated_at = now.iso_ms();
-            let (after, id) = (
-                node_facts(state, state.revision + 1, false),
-                state.node_state_id.clone(),
-            );
             let basis = format!("Attempt Resolution of {attempt_id}");
-            audit(
+            repair_node(
                 ledger,
-                Note {
-                    repair_type: "ATTEMPT_RESOLUTION_APPLIED",
-                    target_type: "NODE_STATE",
-                    target_id: &id,
-                    before,
-                    after,
-                    basis,
-                },
+                node_id,
+                "ATTEMPT_RESOLUTION_APPLIED",
+                basis,
                 now,
+                |state| {
+                    state.status = outcome.as_node();
+                    state.active_attempt_id = String::new();
+                    "reconciled from Attempt Resolution".clone_into(&mut state.status_reason);
+                },
             )
         }
         Repair::NeverStarted { node_id, attempt_id } => never_started(ledger, node_id, attempt_id, now),
@@ -133,39 +142,20 @@ fn apply_attempt(
         .attempt(attempt_id)
         .map(|a| a.finished_at.clone())
         .unwrap_or_default();
-    let Some(state) = ledger.edit_node(node_id) else {
-        return Ok(());
-    };
-    let before = node_facts(state, state.revision, true);
-    let same = state.status == to;
-    state.status = to;
-    state.active_attempt_id = String::new();
-    if to == NodeStatus::Waiting {
-        not_started(state);
-    } else if same {
-        "reconciled terminal active attempt".clone_into(&mut state.status_reason);
-    } else {
-        "reconciled from terminal active attempt".clone_into(&mut state.status_reason);
-        state.finished_at = finished;
-    }
-    state.updated_at = now.iso_ms();
-    let (after, id) = (
-        node_facts(state, state.revision + 1, true),
-        state.node_state_id.clone(),
-    );
     let basis = format!("terminal Attempt {attempt_id}");
-    audit(
-        ledger,
-        Note {
-            repair_type: "TERMINAL_ATTEMPT_APPLIED",
-            target_type: "NODE_STATE",
-            target_id: &id,
-            before,
-            after,
-            basis,
-        },
-        now,
-    )
+    repair_node(ledger, node_id, "TERMINAL_ATTEMPT_APPLIED", basis, now, |state| {
+        let same = state.status == to;
+        state.status = to;
+        state.active_attempt_id = String::new();
+        if to == NodeStatus::Waiting {
+            not_started(state);
+        } else if same {
+            "reconciled terminal active attempt".clone_into(&mut state.status_reason);
+        } else {
+            "reconciled from terminal active attempt".clone_into(&mut state.status_reason);
+            state.finished_at = finished;
+        }
+    })
 }
 
 /// A node whose attempt never began: it waits, with the number used up (row 2 and 6 of RUN-27).
@@ -192,30 +182,11 @@ fn never_started(
         PREPARE_FAILED.clone_into(&mut attempt.result_code);
         attempt.finished_at = now.iso_ms();
     }
-    let Some(state) = ledger.edit_node(node_id) else {
-        return Ok(());
-    };
-    let before = node_facts(state, state.revision, true);
-    state.latest_attempt_no = no;
-    not_started(state);
-    state.updated_at = now.iso_ms();
-    let (after, id) = (
-        node_facts(state, state.revision + 1, true),
-        state.node_state_id.clone(),
-    );
     let basis = format!("Attempt {attempt_id} was never started");
-    audit(
-        ledger,
-        Note {
-            repair_type: "TERMINAL_ATTEMPT_APPLIED",
-            target_type: "NODE_STATE",
-            target_id: &id,
-            before,
-            after,
-            basis,
-        },
-        now,
-    )
+    repair_node(ledger, node_id, "TERMINAL_ATTEMPT_APPLIED", basis, now, |state| {
+        state.latest_attempt_no = no;
+        not_started(state);
+    })
 }
 
 /// Invocations that ended without saying so, all but our own (ORP-08).
