@@ -258,3 +258,43 @@ fn a_wrong_token_says_so() {
     assert!(ended.stderr.contains("GAIA_IA02"), "{ended:?}");
     assert!(!ended.stderr.contains("not-the-token"), "{ended:?}");
 }
+
+#[test]
+fn a_log_app_is_created_and_used() {
+    let sandbox = Sandbox::start("flow-locks");
+    let password = json!({"type": "password", "username": "admin", "password": "admin-password"});
+    let bench = Bench::with_profile(&sandbox, &json!({"auth": password, "logApp": null}));
+    let ended = bench.run(&["init-logapp", "--name", "新しいログ"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let created = ended
+        .stdout
+        .strip_prefix("app ")
+        .expect("id")
+        .split(' ')
+        .next()
+        .expect("id");
+    let id: u64 = created.parse().expect("number");
+
+    let apps = json!({"顧客マスタ": {"id": 20}, "ログ": {"id": id}});
+    let bench = Bench::with_profile(
+        &sandbox,
+        &json!({"auth": password, "apps": apps, "logApp": "ログ"}),
+    );
+    let ended = bench.line("validate --check-logapp");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    bench.write("count.sql", crate::jobs::COUNT);
+    let ended = bench.line("run -f count.sql");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let record = &sandbox.records(id)[0];
+    assert_eq!(
+        (value(record, "status"), value(record, "job_key_done")),
+        ("SUCCESS", "p:count")
+    );
+
+    let bench = Bench::on(&sandbox);
+    assert_eq!(
+        bench.line("init-logapp").code,
+        Some(1),
+        "a token cannot create apps"
+    );
+}

@@ -5,6 +5,7 @@ mod sandbox;
 
 mod bench;
 mod command_line;
+mod export_files;
 mod jobs;
 mod lock_commands;
 mod orchestrated;

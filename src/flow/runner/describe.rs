@@ -22,7 +22,7 @@ pub fn capabilities() -> Value {
             "durableExecutionStarted": true,
             "gracefulCancel": true,
             "importCsv": false,
-            "resultCsv": false,
+            "resultCsv": true,
             "jobLockProtocol": "profile-job-v0",
         },
     })
