@@ -54,7 +54,7 @@ fn every_vector_holds() {
             (Ok(()), None) | (Err(_), Some(_)) => {}
             (Ok(()), Some(reason)) => failures.push(format!("{id}: disputed ({reason}) but it holds")),
             (Err(why), None) => {
-                failures.push(format!("{id} {}: {why}\n    {}", vector["title"], vector["sql"]))
+                failures.push(format!("{id} {}: {why}\n    {}", vector["title"], vector["sql"]));
             }
         }
     }

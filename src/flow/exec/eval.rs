@@ -23,7 +23,7 @@ pub(in crate::flow) trait Row {
 pub(in crate::flow) struct NoRow;
 
 impl Row for NoRow {
-    fn cell(&self, _: ColumnId) -> &str {
+    fn cell(&self, _: ColumnId) -> &'static str {
         ""
     }
 }

@@ -75,20 +75,19 @@ impl<'g> Grouper<'g> {
             for cell in cells.clone() {
                 push_key(&mut self.scratch, cell);
             }
-            let group = match set.index.get(self.scratch.as_str()) {
-                Some(group) => *group as usize,
-                None => {
-                    if set.groups == MAX_GROUPS {
-                        return Err(EngineError::argument(say!(
-                            "more than {MAX_GROUPS} groups",
-                            "グループ数が {MAX_GROUPS} を超えています"
-                        )));
-                    }
-                    for (column, cell) in set.keys.iter_mut().zip(cells) {
-                        column.push(cell)?;
-                    }
-                    set.open_group(grouping, self.scratch.as_str())
+            let group = if let Some(group) = set.index.get(self.scratch.as_str()) {
+                *group as usize
+            } else {
+                if set.groups == MAX_GROUPS {
+                    return Err(EngineError::argument(say!(
+                        "more than {MAX_GROUPS} groups",
+                        "グループ数が {MAX_GROUPS} を超えています"
+                    )));
                 }
+                for (column, cell) in set.keys.iter_mut().zip(cells) {
+                    column.push(cell)?;
+                }
+                set.open_group(grouping, self.scratch.as_str())
             };
             set.accumulate(group, grouping, row, evaluator)?;
         }

@@ -20,6 +20,13 @@ use super::scan::{Reader, Scan};
 /// Where each column of a source's schema is in the rows that are read.
 pub(in crate::flow) type ColumnMap = Arc<[Option<usize>]>;
 
+/// Takes rows until it breaks.
+pub(in crate::flow) type RowSink<'s> = &'s mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, EngineError>;
+
+/// Takes rows with their record numbers until it breaks.
+pub(in crate::flow) type RecordSink<'s> =
+    &'s mut dyn FnMut(u64, &dyn Row) -> Result<ControlFlow<()>, EngineError>;
+
 /// A row of a page as the only source.
 #[derive(Clone, Copy)]
 pub(in crate::flow) struct PageRow<'p> {
@@ -140,11 +147,7 @@ impl Input {
     }
 
     /// Calls `each` for every row until it breaks.
-    pub fn each_row(
-        &self,
-        reader: &mut Reader<'_>,
-        each: &mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, EngineError>,
-    ) -> Result<(), EngineError> {
+    pub fn each_row(&self, reader: &mut Reader<'_>, each: RowSink<'_>) -> Result<(), EngineError> {
         match self {
             Self::Records { scan, map } => reader.scan(scan, &mut |page| page_rows(page, map, each)),
             Self::Rows { scan, table, map } => {
@@ -167,11 +170,7 @@ impl Input {
     }
 
     /// Like [`Input::each_row`], with the record number of every row.
-    pub fn each_record(
-        &self,
-        reader: &mut Reader<'_>,
-        each: &mut dyn FnMut(u64, &dyn Row) -> Result<ControlFlow<()>, EngineError>,
-    ) -> Result<(), EngineError> {
+    pub fn each_record(&self, reader: &mut Reader<'_>, each: RecordSink<'_>) -> Result<(), EngineError> {
         let Self::Records { scan, map } = self else {
             return Ok(());
         };
@@ -296,7 +295,7 @@ fn projection(
 pub(in crate::flow) fn page_rows(
     page: &Page,
     map: &[Option<usize>],
-    each: &mut dyn FnMut(&dyn Row) -> Result<ControlFlow<()>, EngineError>,
+    each: RowSink<'_>,
 ) -> Result<ControlFlow<()>, EngineError> {
     for row in 0..page.rows() {
         if each(&PageRow { page, row, map })?.is_break() {
@@ -327,7 +326,7 @@ impl Subtable {
                         SubtableColumn::ParentId => rows.push(place, page.cell(record, 0))?,
                         SubtableColumn::RowId => {
                             rows.push_with(place, |cell| {
-                                decode::value(row.get("id").unwrap_or(&Value::Null), cell)
+                                decode::value(row.get("id").unwrap_or(&Value::Null), cell);
                             })?;
                         }
                         SubtableColumn::Index => rows.push(place, &index.to_string())?,

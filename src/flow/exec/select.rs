@@ -25,6 +25,9 @@ use super::join::{JoinTable, Joined};
 use super::query::Executor;
 use super::relation::{Relation, RelationRow};
 
+/// Takes the rows that WHERE lets pass, until it breaks.
+type Passed<'s> = &'s mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>;
+
 /// The working rows of a SELECT: its results and the columns that windows and ORDER BY need.
 struct Projector<'s> {
     select: &'s BoundSelect,
@@ -134,11 +137,7 @@ impl Executor<'_, '_> {
     }
 
     /// Calls `each` for every row that WHERE lets pass.
-    fn rows(
-        &mut self,
-        select: &BoundSelect,
-        each: &mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>,
-    ) -> Result<(), EngineError> {
+    fn rows(&mut self, select: &BoundSelect, each: Passed<'_>) -> Result<(), EngineError> {
         if select.filter == Filter::Constant(false) {
             return Ok(());
         }
@@ -153,7 +152,7 @@ impl Executor<'_, '_> {
         &mut self,
         select: &BoundSelect,
         source: &ScopeSource,
-        each: &mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>,
+        each: Passed<'_>,
     ) -> Result<(), EngineError> {
         let pushed = self.push(source, 0, &select.filter);
         self.refuse_unsent(select, &pushed)?;
@@ -186,11 +185,7 @@ impl Executor<'_, '_> {
         input.each_row(self.reader, &mut each)
     }
 
-    fn joined(
-        &mut self,
-        select: &BoundSelect,
-        each: &mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>,
-    ) -> Result<(), EngineError> {
+    fn joined(&mut self, select: &BoundSelect, each: Passed<'_>) -> Result<(), EngineError> {
         let (sent, rest) = self.push_joined(select);
         if let Some(test) = rest.server_test() {
             return Err(not_pushable(test.reason));
@@ -374,28 +369,25 @@ fn conjuncts(filter: &Filter) -> Vec<Filter> {
 pub(super) fn needed(select: &BoundSelect, rest: &Filter, source: usize) -> BTreeSet<usize> {
     let mut columns = Vec::new();
     rest.columns(&mut columns);
-    match &select.grouping {
-        Some(grouping) => {
-            for key in &grouping.keys {
-                key.columns(&mut columns);
-            }
-            for argument in grouping
-                .aggregates
-                .iter()
-                .filter_map(|aggregate| aggregate.argument.as_ref())
-            {
-                argument.columns(&mut columns);
-            }
+    if let Some(grouping) = &select.grouping {
+        for key in &grouping.keys {
+            key.columns(&mut columns);
         }
-        None => {
-            for output in &select.outputs {
-                if let Output::Value(value) = output {
-                    value.columns(&mut columns);
-                }
-            }
-            for value in &select.hidden {
+        for argument in grouping
+            .aggregates
+            .iter()
+            .filter_map(|aggregate| aggregate.argument.as_ref())
+        {
+            argument.columns(&mut columns);
+        }
+    } else {
+        for output in &select.outputs {
+            if let Output::Value(value) = output {
                 value.columns(&mut columns);
             }
+        }
+        for value in &select.hidden {
+            value.columns(&mut columns);
         }
     }
     columns

@@ -296,13 +296,14 @@ fn membership(field: PushField<'_>, values: &[String], negated: bool) -> Sent {
     let render = |value: &String| match kind {
         FieldType::Number | FieldType::CalcNumber => number(value),
         FieldType::Id | FieldType::RecordNumber => integer(value),
-        FieldType::SingleLineText | FieldType::Link => text(value),
         FieldType::DropDown
         | FieldType::RadioButton
         | FieldType::Status
         | FieldType::CheckBox
         | FieldType::MultiSelect => option(field.kind, value),
-        FieldType::Creator
+        FieldType::SingleLineText
+        | FieldType::Link
+        | FieldType::Creator
         | FieldType::Modifier
         | FieldType::UserSelect
         | FieldType::OrganizationSelect

@@ -452,7 +452,7 @@ pub struct Select {
 #[derive(Clone, Debug)]
 pub enum CteBody {
     /// A query.
-    Query(Query),
+    Query(Box<Query>),
     /// GENERATE_SERIES(start, stop[, step]) [AS column]
     Series(Vec<Expr>, Option<Name>),
     /// SHOW APPS

@@ -70,19 +70,17 @@ fn write_expr(value: &Expr, out: &mut String) {
         }
         Expr::AsOf(function, _) => out.push_str(function.written()),
         Expr::Server(function) => out.push_str(&server(function)),
-        Expr::Call(name, arguments, _) => match (name.as_str(), arguments.as_slice()) {
-            ("CAST", [argument, Expr::Text(target, _)]) => {
-                out.push_str("CAST(");
+        Expr::Call(name, arguments, _) => {
+            out.push_str(name);
+            out.push('(');
+            if let ("CAST", [argument, Expr::Text(target, _)]) = (name.as_str(), arguments.as_slice()) {
                 write_expr(argument, out);
-                let _ = write!(out, " AS {target})");
-            }
-            _ => {
-                out.push_str(name);
-                out.push('(');
+                let _ = write!(out, " AS {target}");
+            } else {
                 write_list(arguments, out);
-                out.push(')');
             }
-        },
+            out.push(')');
+        }
         Expr::Aggregate(call) => {
             out.push_str(&call.name);
             out.push('(');

@@ -1,8 +1,6 @@
 //! Visiting the parts of a tree: one place that knows where values, conditions and queries nest.
 
-use super::ast::{
-    Condition, Cte, CteBody, Expr, Grouping, InList, Item, Name, OrderKey, Query, Select, Window,
-};
+use super::ast::{Condition, Expr, Grouping, InList, Item, Name, OrderKey, Query, Select, Window};
 
 /// Something met on the way.
 #[derive(Clone, Copy, Debug)]
@@ -136,14 +134,6 @@ pub fn select<'a>(select: &'a Select, visit: &mut dyn FnMut(Part<'a>)) {
 /// The SELECTs of a query's body, in order.
 pub fn selects(query: &Query) -> impl Iterator<Item = &Select> {
     std::iter::once(&query.first).chain(query.unions.iter().map(|(_, select)| select))
-}
-
-/// The queries that are bodies of CTEs.
-pub fn cte_queries(query: &Query) -> impl Iterator<Item = (&Cte, &Query)> {
-    query.ctes.iter().filter_map(|cte| match &cte.body {
-        CteBody::Query(body) => Some((cte, body)),
-        _ => None,
-    })
 }
 
 /// True if some value in `expr` satisfies `test`; queries are not entered.

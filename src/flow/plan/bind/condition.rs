@@ -199,16 +199,11 @@ impl Binder<'_> {
     }
 
     fn list_variable(&self, name: &Name) -> Bind<Vec<String>> {
-        match self.catalog.variable(&name.text) {
-            Some(Variable::List(elements)) => Ok(elements),
-            _ => {
-                let text = &name.text;
-                Err(
-                    EngineError::argument(say!("@{text} is no array", "@{text} は配列ではありません"))
-                        .at(name.span),
-                )
-            }
+        if let Some(Variable::List(elements)) = self.catalog.variable(&name.text) {
+            return Ok(elements);
         }
+        let text = &name.text;
+        Err(EngineError::argument(say!("@{text} is no array", "@{text} は配列ではありません")).at(name.span))
     }
 
     // --- what only kintone decides ---------------------------------------------------------------------------------

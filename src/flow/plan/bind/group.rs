@@ -10,6 +10,9 @@ use crate::flow::plan::query::BoundGrouping;
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::{Found, Scope, unknown_column};
 
+/// For each grouping set, which keys it keeps.
+pub(super) type KeptKeys = Vec<Vec<bool>>;
+
 /// A column that is neither a key nor inside an aggregate.
 pub const NON_GROUPED: &str = "B65_NON_GROUPED_DEPENDENCY";
 
@@ -20,7 +23,7 @@ impl Binder<'_> {
         scope: &Scope,
         select: &Select,
         aliases: &[Alias],
-    ) -> Bind<(Vec<Scalar>, Option<Vec<Vec<bool>>>)> {
+    ) -> Bind<(Vec<Scalar>, Option<KeptKeys>)> {
         match &select.grouping {
             None => Ok((Vec::new(), None)),
             Some(Grouping::Keys(keys)) => {
@@ -128,7 +131,7 @@ impl<'a> Lift<'a> {
 /// The grouping of a SELECT, if it has one.
 pub(super) fn grouping(
     keys: Vec<Scalar>,
-    sets: Option<Vec<Vec<bool>>>,
+    sets: Option<KeptKeys>,
     aggregates: Aggregates,
     explicit: bool,
 ) -> Option<BoundGrouping> {

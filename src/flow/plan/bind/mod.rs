@@ -122,7 +122,7 @@ impl<'c> Binder<'c> {
         let (mut limit, mut offset) = (None, 0);
         if let Some((keys, whole_limit, whole_offset)) = whole {
             let last = unions.last().map_or(&first, |(_, branch)| branch);
-            order = self.union_order(&keys, &first.columns, &last.columns)?;
+            order = Self::union_order(&keys, &first.columns, &last.columns)?;
             (limit, offset) = (whole_limit, whole_offset);
         }
         let columns = first.columns.clone();

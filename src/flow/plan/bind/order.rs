@@ -54,7 +54,6 @@ impl Binder<'_> {
 
     /// The order of a whole UNION: names of the left branch, or of the last one, which it is written in.
     pub(super) fn union_order(
-        &mut self,
         keys: &[OrderKey],
         first: &[ColumnInfo],
         last: &[ColumnInfo],

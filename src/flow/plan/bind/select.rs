@@ -48,7 +48,7 @@ impl Binder<'_> {
     /// Binds one SELECT.
     pub(super) fn select(&mut self, select: &Select) -> Bind<BoundSelect> {
         let scope = self.scope(select)?;
-        let joins = self.joins(&scope, &select.joins)?;
+        let joins = Self::joins(&scope, &select.joins)?;
         let filter = match &select.filter {
             Some(condition) => self.where_condition(&scope, condition)?,
             None => Filter::Constant(true),
@@ -76,7 +76,7 @@ impl Binder<'_> {
             None => Filter::Constant(true),
         };
         let kintone_order = if select.kintone_order {
-            Some(self.kintone_order(&scope, &select.order)?)
+            Some(Self::kintone_order(&scope, &select.order)?)
         } else {
             None
         };
@@ -226,7 +226,7 @@ impl Binder<'_> {
         ))
     }
 
-    fn joins(&mut self, scope: &Scope, joins: &[Join]) -> Bind<Vec<BoundJoin>> {
+    fn joins(scope: &Scope, joins: &[Join]) -> Bind<Vec<BoundJoin>> {
         joins
             .iter()
             .enumerate()
@@ -271,7 +271,7 @@ impl Binder<'_> {
     }
 
     /// KORDER BY as query text: fields of the one app, by their codes.
-    fn kintone_order(&mut self, scope: &Scope, keys: &[OrderKey]) -> Bind<String> {
+    fn kintone_order(scope: &Scope, keys: &[OrderKey]) -> Bind<String> {
         let mut parts = Vec::new();
         for key in keys {
             let column = match &key.expr {

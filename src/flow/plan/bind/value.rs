@@ -29,8 +29,6 @@ pub struct Alias {
 pub struct Aggregates {
     /// Functions with arguments.
     pub list: Vec<BoundAggregate>,
-    /// Types of their results.
-    pub kinds: Vec<Type>,
 }
 
 /// Where names are looked up.
@@ -139,17 +137,15 @@ impl Binder<'_> {
             Expr::Aggregate(call) => self.aggregate(env, call),
             Expr::Grouping(column, span) => {
                 let (value, _) = self.column(env, column)?;
-                match env.keys.iter().position(|key| *key == value) {
-                    Some(index) => Ok((Scalar::Grouping(index), Type::Number)),
-                    None => {
-                        let name = render::column(column);
-                        Err(EngineError::argument(say!(
-                            "{name} is no key of the grouping sets",
-                            "{name} はグループ化の項目ではありません"
-                        ))
-                        .at(*span))
-                    }
+                if let Some(index) = env.keys.iter().position(|key| *key == value) {
+                    return Ok((Scalar::Grouping(index), Type::Number));
                 }
+                let name = render::column(column);
+                Err(EngineError::argument(say!(
+                    "{name} is no key of the grouping sets",
+                    "{name} はグループ化の項目ではありません"
+                ))
+                .at(*span))
             }
             Expr::Case(case, _) => {
                 let mut branches = Vec::new();
@@ -295,14 +291,11 @@ impl Binder<'_> {
                 && known.spec.distinct == bound.spec.distinct
                 && known.spec.separator == bound.spec.separator
         };
-        let index = match aggregates.list.iter().position(same) {
-            Some(index) => index,
-            None => {
-                aggregates.list.push(bound);
-                aggregates.kinds.push(result.clone());
-                aggregates.list.len() - 1
-            }
-        };
+        let known = aggregates.list.iter().position(same);
+        let index = known.unwrap_or(aggregates.list.len());
+        if known.is_none() {
+            aggregates.list.push(bound);
+        }
         Ok((Scalar::Aggregate(index), result))
     }
 }

@@ -117,11 +117,11 @@ impl Parser<'_> {
 
     fn field_list(&mut self) -> Parse<Vec<Name>> {
         let fields = self.parenthesised(Self::field_name)?;
-        self.refuse_repeated(fields.iter())?;
+        Self::refuse_repeated(fields.iter())?;
         Ok(fields)
     }
 
-    fn refuse_repeated<'n>(&self, names: impl Iterator<Item = &'n Name>) -> Parse<()> {
+    fn refuse_repeated<'n>(names: impl Iterator<Item = &'n Name>) -> Parse<()> {
         let mut seen: Vec<&Name> = Vec::new();
         for name in names {
             if seen.contains(&name) {
@@ -290,7 +290,7 @@ impl Parser<'_> {
                 value: parser.value()?,
             })
         })?;
-        self.refuse_repeated(list.iter().map(|assignment| &assignment.field))?;
+        Self::refuse_repeated(list.iter().map(|assignment| &assignment.field))?;
         Ok(list)
     }
 

@@ -229,7 +229,6 @@ impl Parser<'_> {
         self.expect_symbol("(")?;
         let mut arguments = Vec::new();
         match takes {
-            Arguments::None => {}
             Arguments::Distance => {
                 let sign = if self.eat_symbol("-") { "-" } else { "" };
                 let number = match &self.token().kind {
@@ -243,7 +242,7 @@ impl Parser<'_> {
             }
             Arguments::Weekday if !self.at_symbol(")") => arguments.push(self.one_of(&WEEKDAYS)?),
             Arguments::DayOfMonth if !self.at_symbol(")") => arguments.push(self.day_of_month()?),
-            Arguments::Weekday | Arguments::DayOfMonth => {}
+            Arguments::None | Arguments::Weekday | Arguments::DayOfMonth => {}
         }
         let end = self.expect_symbol(")")?;
         Ok(Some(ServerFunction {

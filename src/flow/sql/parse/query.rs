@@ -88,7 +88,7 @@ impl Parser<'_> {
             self.advance();
             CteBody::Describe(self.app()?)
         } else {
-            CteBody::Query(self.subquery()?)
+            CteBody::Query(Box::new(self.subquery()?))
         };
         self.expect_symbol(")")?;
         Ok(Cte { name, columns, body })

@@ -327,9 +327,7 @@ impl Parser<'_> {
     }
 
     fn join(&mut self) -> Parse<Option<Join>> {
-        let kind = if self.at_word("JOIN") {
-            JoinKind::Inner
-        } else if self.eat_word("INNER") {
+        let kind = if self.at_word("JOIN") || self.eat_word("INNER") {
             JoinKind::Inner
         } else if self.at_word("LEFT") && !self.is_symbol(1, "(") {
             self.advance();

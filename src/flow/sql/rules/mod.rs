@@ -306,7 +306,7 @@ impl Checker {
                 ));
             }
             Part::Value(inner @ Expr::Array(..)) if arrays_inside => {
-                self.report(misplaced_array(inner.span()))
+                self.report(misplaced_array(inner.span()));
             }
             Part::Query(query) => queries.push(query),
             _ => {}

@@ -255,9 +255,9 @@ impl Checker {
             |inner| matches!(inner, Expr::Subquery(inner, _) if inner.span == span),
         );
         if scalar {
-            self.scalar_query(query, ctes)
+            self.scalar_query(query, ctes);
         } else {
-            self.query(query, ctes)
+            self.query(query, ctes);
         }
     }
 
@@ -374,7 +374,7 @@ impl Checker {
                     crate::flow::sql::ast::InList::Values(elements) => values.extend(elements),
                     crate::flow::sql::ast::InList::Query(query) => self.query(query, ctes),
                     crate::flow::sql::ast::InList::Variable(name) => {
-                        self.use_variable(name, VariableKind::List)
+                        self.use_variable(name, VariableKind::List);
                     }
                 }
             }
