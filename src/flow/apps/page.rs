@@ -92,6 +92,8 @@ impl TextColumn {
 pub struct Page {
     columns: Vec<TextColumn>,
     rows: usize,
+    /// Rows at the beginning that are hidden.
+    skipped: usize,
     /// Number of all matching records, when it was asked for.
     pub total_count: Option<u64>,
     /// kintone cut a keyword search short (LNG-181).
@@ -113,6 +115,7 @@ impl Page {
             column.clear();
         }
         self.rows = 0;
+        self.skipped = 0;
         self.total_count = None;
         self.search_aborted = false;
     }
@@ -124,12 +127,19 @@ impl Page {
 
     /// Number of complete rows.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.rows - self.skipped
     }
 
     /// A cell; empty outside the page.
     pub fn cell(&self, row: usize, column: usize) -> &str {
-        self.columns.get(column).map_or("", |cells| cells.get(row))
+        self.columns
+            .get(column)
+            .map_or("", |cells| cells.get(self.skipped + row))
+    }
+
+    /// Hides the first `count` of the visible rows.
+    pub fn skip_rows(&mut self, count: usize) {
+        self.skipped += count.min(self.rows());
     }
 
     /// Sets the next cell of a column in the row being built. A second value for one cell of one row is ignored.
@@ -184,6 +194,10 @@ mod tests {
         );
         assert_eq!(page.cell(2, 0), "");
         assert_eq!(page.cell(0, 3), "");
+        page.skip_rows(1);
+        assert_eq!((page.rows(), page.cell(0, 0), page.cell(1, 0)), (1, "x", ""));
+        page.skip_rows(5);
+        assert_eq!(page.rows(), 0);
         page.reset(1);
         assert_eq!((page.rows(), page.width(), page.cell(0, 0)), (0, 1, ""));
     }

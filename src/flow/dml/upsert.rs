@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use crate::flow::apps::{FieldType, WriteRow, WriteTarget, Written};
-use crate::flow::exec::scan::Scan;
+use crate::flow::exec::scan::{ReadLimit, Scan};
 use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::push;
 use crate::flow::sql::message::say;
@@ -140,7 +140,7 @@ impl Dml<'_, '_> {
                 app: upsert.app,
                 condition,
                 fields: fields.clone(),
-                streaming: true,
+                limit: ReadLimit::Never,
                 at_most: None,
             };
             self.reader.scan(&scan, &mut |page| {

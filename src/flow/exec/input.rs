@@ -15,7 +15,7 @@ use crate::flow::sql::message::say;
 use super::EngineError;
 use super::eval::Row;
 use super::relation::Relation;
-use super::scan::{Reader, Scan};
+use super::scan::{ReadLimit, Reader, Scan, id_of};
 
 /// Where each column of a source's schema is in the rows that are read.
 pub(in crate::flow) type ColumnMap = Arc<[Option<usize>]>;
@@ -176,12 +176,7 @@ impl Input {
         };
         reader.scan(scan, &mut |page| {
             for row in 0..page.rows() {
-                let id = page.cell(row, 0).parse().map_err(|_| {
-                    EngineError::argument(say!(
-                        "kintone sent a record without a number",
-                        "kintone から番号のないレコードが返されました"
-                    ))
-                })?;
+                let id = id_of(page, row)?;
                 if each(id, &PageRow { page, row, map })?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -263,7 +258,7 @@ fn scan(app: AppId, fields: Vec<String>) -> Scan {
         app,
         condition: String::new(),
         fields,
-        streaming: false,
+        limit: ReadLimit::Always,
         at_most: None,
     }
 }

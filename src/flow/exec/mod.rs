@@ -1,5 +1,6 @@
 //! Running statements: scans, joins, groups, windows, order; temp tables and variables of a script.
 
+mod ahead;
 mod arrange;
 mod config;
 mod error;

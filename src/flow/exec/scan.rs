@@ -8,7 +8,8 @@ use crate::flow::plan::push;
 use crate::flow::sql::message::say;
 
 use super::EngineError;
-use super::config::{Config, DEFAULT_MAX_READ_ROWS, Observer};
+use super::ahead::Ahead;
+use super::config::{Config, DEFAULT_MAX_READ_ROWS, MAX_PAGES_IN_FLIGHT, Observer};
 
 /// kintone's largest offset.
 const MAX_OFFSET: u64 = 10_000;
@@ -22,10 +23,56 @@ pub(in crate::flow) struct Scan {
     pub condition: String,
     /// Fields; the first one is `$id`.
     pub fields: Vec<String>,
-    /// The rows are folded away at once: the default read limit does not apply (LNG-180).
-    pub streaming: bool,
+    /// Whether the read limit counts these rows.
+    pub limit: ReadLimit,
     /// No more than so many matching records are wanted.
     pub at_most: Option<u64>,
+}
+
+/// Takes pages until it breaks.
+pub(in crate::flow) type PageSink<'s> = &'s mut dyn FnMut(&Page) -> Result<ControlFlow<()>, EngineError>;
+
+impl Scan {
+    /// The request for matching records behind a record, `offset` of them left out.
+    pub(super) fn after(&self, last: Option<u64>, limit: u64, offset: u64) -> PageRequest {
+        let condition = match last {
+            None => self.condition.clone(),
+            Some(id) => push::and(&self.condition, &format!("$id > {id}")),
+        };
+        let space = if condition.is_empty() { "" } else { " " };
+        let offset = if offset == 0 {
+            String::new()
+        } else {
+            format!(" offset {offset}")
+        };
+        PageRequest {
+            app: self.app,
+            query: format!("{condition}{space}order by $id asc limit {limit}{offset}"),
+            fields: self.fields.clone(),
+            total_count: false,
+        }
+    }
+}
+
+/// The record number of a row.
+pub(super) fn id_of(page: &Page, row: usize) -> Result<u64, EngineError> {
+    page.cell(row, 0).parse().map_err(|_| {
+        EngineError::argument(say!(
+            "kintone sent a record without a number",
+            "kintone から番号のないレコードが返されました"
+        ))
+    })
+}
+
+/// When `limits.maxReadRows` counts the rows of a scan (LNG-180).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::flow) enum ReadLimit {
+    /// Rows are kept or needed together.
+    Always,
+    /// Only if a limit is configured: rows are folded into one result at once.
+    Configured,
+    /// Rows of a plain GROUP BY are folded away at once, whatever their number.
+    Never,
 }
 
 /// Reads records and counts them.
@@ -33,6 +80,8 @@ pub(in crate::flow) struct Reader<'a> {
     apps: &'a dyn Apps,
     observer: &'a dyn Observer,
     max_read_rows: Option<u64>,
+    /// Page requests in flight at once.
+    pub(super) ahead: usize,
     /// Rows read by the statement.
     pub rows_read: u64,
     /// Rows of it that count against the limit.
@@ -47,6 +96,7 @@ impl<'a> Reader<'a> {
             apps,
             observer,
             max_read_rows: config.max_read_rows,
+            ahead: config.pages_in_flight.clamp(1, MAX_PAGES_IN_FLIGHT),
             rows_read: 0,
             limited_rows: 0,
             search_aborted: false,
@@ -78,10 +128,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn limit(&self, streaming: bool) -> Option<u64> {
-        match self.max_read_rows {
-            None if streaming => None,
-            limit => Some(limit.unwrap_or(DEFAULT_MAX_READ_ROWS)),
+    fn limit(&self, limit: ReadLimit) -> Option<u64> {
+        match limit {
+            ReadLimit::Always => Some(self.max_read_rows.unwrap_or(DEFAULT_MAX_READ_ROWS)),
+            ReadLimit::Configured => self.max_read_rows,
+            ReadLimit::Never => None,
         }
     }
 
@@ -92,12 +143,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn count_rows(&mut self, rows: usize, streaming: bool) -> Result<(), EngineError> {
+    pub(super) fn count_rows(&mut self, rows: usize, limit: ReadLimit) -> Result<(), EngineError> {
         self.rows_read += rows as u64;
-        if let Some(limit) = self.limit(streaming) {
+        if let Some(most) = self.limit(limit) {
             self.limited_rows += rows as u64;
-            if self.limited_rows > limit {
-                return Err(EngineError::read_limit(limit));
+            if self.limited_rows > most {
+                return Err(EngineError::read_limit(most));
             }
         }
         Ok(())
@@ -122,54 +173,42 @@ impl<'a> Reader<'a> {
     }
 
     /// Calls `each` for every page until it breaks or all matching records were seen.
-    pub fn scan(
-        &mut self,
-        scan: &Scan,
-        each: &mut dyn FnMut(&Page) -> Result<ControlFlow<()>, EngineError>,
-    ) -> Result<(), EngineError> {
+    pub fn scan(&mut self, scan: &Scan, each: PageSink<'_>) -> Result<(), EngineError> {
         let mut page = Page::new(scan.fields.len());
         let mut last: Option<u64> = None;
         let mut seen = 0u64;
-        let mut total: Option<u64> = None;
+        let mut total = 0;
         loop {
-            let condition = match last {
-                None => scan.condition.clone(),
-                Some(id) => push::and(&scan.condition, &format!("$id > {id}")),
-            };
             let wanted = scan
                 .at_most
                 .map_or(PAGE_ROWS as u64, |most| (most - seen).min(PAGE_ROWS as u64));
-            let space = if condition.is_empty() { "" } else { " " };
+            // The first page tells the number of matches, the one that should be the last tells whether it is: that saves
+            // the empty page after an exact multiple.
+            let counted = scan.at_most.is_none() && (last.is_none() || seen + wanted >= total);
             let request = PageRequest {
-                app: scan.app,
-                query: format!("{condition}{space}order by $id asc limit {wanted}"),
-                fields: scan.fields.clone(),
-                // The number of matches saves the empty page after an exact multiple, and tells at once if it is too much.
-                total_count: last.is_none() && scan.at_most.is_none(),
+                total_count: counted,
+                ..scan.after(last, wanted, 0)
             };
             self.get(&request, &mut page)?;
-            if let Some(expected) = page.total_count {
-                total = Some(expected);
-                if let Some(limit) = self.limit(scan.streaming)
-                    && self.limited_rows + expected > limit
-                    && scan.at_most.is_none()
+            let rows = page.rows() as u64;
+            if let (None, Some(matches)) = (last, page.total_count) {
+                total = matches;
+                if let Some(most) = self.limit(scan.limit)
+                    && self.limited_rows + total > most
                 {
-                    return Err(EngineError::read_limit(limit));
+                    return Err(EngineError::read_limit(most));
                 }
             }
-            self.count_rows(page.rows(), scan.streaming)?;
-            seen += page.rows() as u64;
-            let full = page.rows() as u64 == wanted;
-            if each(&page)?.is_break() || !full {
+            self.count_rows(page.rows(), scan.limit)?;
+            seen += rows;
+            let complete = rows < wanted || page.total_count == Some(rows) || scan.at_most == Some(seen);
+            if each(&page)?.is_break() || complete {
                 return Ok(());
             }
-            if total.is_some_and(|total| seen >= total) || scan.at_most.is_some_and(|most| seen >= most) {
-                return Ok(());
+            last = Some(id_of(&page, page.rows() - 1)?);
+            if self.ahead > 1 && scan.at_most.is_none() && page.total_count.is_some() {
+                return Ahead::new(self, scan, &page, total)?.run(each);
             }
-            last = page
-                .rows()
-                .checked_sub(1)
-                .and_then(|row| page.cell(row, 0).parse().ok());
         }
     }
 
@@ -180,7 +219,7 @@ impl<'a> Reader<'a> {
         order: &str,
         limit: u64,
         offset: u64,
-        each: &mut dyn FnMut(&Page) -> Result<ControlFlow<()>, EngineError>,
+        each: PageSink<'_>,
     ) -> Result<(), EngineError> {
         let mut page = Page::new(scan.fields.len());
         let mut seen = 0;
@@ -202,7 +241,7 @@ impl<'a> Reader<'a> {
                 total_count: false,
             };
             self.get(&request, &mut page)?;
-            self.count_rows(page.rows(), scan.streaming)?;
+            self.count_rows(page.rows(), scan.limit)?;
             seen += page.rows() as u64;
             if each(&page)?.is_break() || (page.rows() as u64) < wanted {
                 return Ok(());

@@ -24,6 +24,7 @@ use super::input::Input;
 use super::join::{JoinTable, Joined};
 use super::query::Executor;
 use super::relation::{Relation, RelationRow};
+use super::scan::ReadLimit;
 
 /// Takes the rows that WHERE lets pass, until it breaks.
 type Passed<'s> = &'s mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>;
@@ -161,7 +162,7 @@ impl Executor<'_, '_> {
         let exact = pushed.relation == Reach::Exact;
         if let Input::Records { scan, .. } = &mut input {
             scan.condition = pushed.query;
-            scan.streaming = streams(select);
+            scan.limit = read_limit(select);
             scan.at_most = stops_after(select).filter(|_| exact);
         }
         let rest = pushed.rest;
@@ -410,9 +411,13 @@ fn stops_after(select: &BoundSelect) -> Option<u64> {
         .map(|limit| limit.saturating_add(select.offset))
 }
 
-/// Grouping that folds every row away at once (LNG-180).
-fn streams(select: &BoundSelect) -> bool {
-    select.grouping.is_some() && select.sources.len() == 1
+/// Grouping over one source folds every row away at once (LNG-180).
+fn read_limit(select: &BoundSelect) -> ReadLimit {
+    match &select.grouping {
+        Some(grouping) if grouping.explicit => ReadLimit::Never,
+        Some(_) => ReadLimit::Configured,
+        None => ReadLimit::Always,
+    }
 }
 
 /// `$id` and the record number exist in every record.
