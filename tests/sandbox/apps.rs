@@ -147,7 +147,7 @@ fn ktb_162_to_164_and_91_creating_an_app() {
         sandbox.api("lab", "POST", "preview/app.json", &create).failure(),
         (403, "GAIA_NO01")
     );
-    let login = password("ito", "pw-ito");
+    let login = password("east", "pw-east");
     let answer = sandbox.send(
         &[("X-Cybozu-Authorization", &login)],
         "POST",

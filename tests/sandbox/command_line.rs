@@ -182,7 +182,7 @@ fn seeded_apps_have_their_rights_and_data() {
         sandbox.api(REQUESTS.1, "POST", "record.json", &request).failure(),
         (403, "GAIA_NO01")
     );
-    let login = password("tanaka", "tanaka-password");
+    let login = password("operator", "operator-password");
     sandbox
         .send(
             &[("X-Cybozu-Authorization", &login)],
@@ -197,7 +197,7 @@ fn seeded_apps_have_their_rights_and_data() {
             &filed["request_state"]["value"],
             &filed["作成者"]["value"]["code"]
         ),
-        (&json!("REQUESTED"), &json!("tanaka"))
+        (&json!("REQUESTED"), &json!("operator"))
     );
     let env = sandbox.env();
     assert!(

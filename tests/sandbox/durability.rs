@@ -18,7 +18,7 @@ fn everything_survives_a_restart() {
         "lab",
         LAB,
         &json!({
-            "text": "x", "num": "1.10", "check": ["a", "c"], "users": [{ "code": "ito" }], "date": "2026-01-02",
+            "text": "x", "num": "1.10", "check": ["a", "c"], "users": [{ "code": "east" }], "date": "2026-01-02",
             "dt": "2026-01-02T03:04:00Z", "multi": "line 1\nline 2\u{1f600}", "file": [{ "fileKey": key }],
             "表": [{ "value": record(&json!({ "t_text": "row", "t_check": ["b"] })) }],
         }),

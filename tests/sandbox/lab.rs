@@ -86,8 +86,7 @@ fn lab() -> Json {
         { "token": "lab-edit", "rights": ["edit"] },
         { "token": "lab-plain", "rights": ["view", "add", "edit", "delete"] },
     ]);
-    app["access"] =
-        json!([{ "user": "sato", "rights": ["view"] }, { "user": "ito", "rights": ["view", "add", "edit"] }]);
+    app["access"] = json!([{ "user": "west", "rights": ["view"] }, { "user": "east", "rights": ["view", "add", "edit"] }]);
     app
 }
 
@@ -145,8 +144,8 @@ pub fn apps() -> Json {
     json!({
         "users": [
             { "code": "admin", "password": "pw", "administrator": true },
-            { "code": "ito", "name": "伊藤", "password": "pw-ito", "timezone": "Pacific/Kiritimati", "language": "ja" },
-            { "code": "sato", "password": "pw:with:colons", "timezone": "Pacific/Honolulu" },
+            { "code": "east", "name": "東", "password": "pw-east", "timezone": "Pacific/Kiritimati", "language": "ja" },
+            { "code": "west", "password": "pw:with:colons", "timezone": "Pacific/Honolulu" },
         ],
         "organizations": [{ "code": "sales", "name": "営業部" }],
         "groups": [{ "code": "staff" }],

@@ -39,9 +39,9 @@ fn ktb_50_to_64_refused_queries() {
         ("text > \"a\"", "GAIA_IQ03"),
         ("num like \"1\"", "GAIA_IQ03"),
         ("date in (\"2026-01-01\")", "GAIA_IQ03"),
-        ("users = \"ito\"", "GAIA_IQ03"),
+        ("users = \"east\"", "GAIA_IQ03"),
         ("$id like \"1\"", "GAIA_IQ03"),
-        ("作成者 = \"ito\"", "GAIA_IQ03"),
+        ("作成者 = \"east\"", "GAIA_IQ03"),
         ("表 in (\"a\")", "GAIA_IQ03"),
         ("t_text = \"a\"", "GAIA_IQ07"),
         ("t_num != 1", "GAIA_IQ07"),
@@ -72,10 +72,10 @@ fn filled() -> Sandbox {
     let records = [
         json!({ "key": "one", "text": "テスト", "num": 1, "drop": "a", "radio": "x", "check": ["a", "b"],
             "multi": "  \n\u{3000}", "date": "2026-08-31", "time": "09:30", "dt": "2026-08-31T14:59:00Z", "unum": "5.0",
-            "users": [{ "code": "ito" }], "order": "o1", "表": table(vec![row("p", json!(1)), row("q", json!(50))]) }),
+            "users": [{ "code": "east" }], "order": "o1", "表": table(vec![row("p", json!(1)), row("q", json!(50))]) }),
         json!({ "key": "two", "text": "テスト2", "num": "10.50", "drop": "b", "check": ["b"],
             "multi": "gamma keyword", "date": "2026-09-01", "time": "10:00", "dt": "2026-08-31T15:00:00Z", "unum": -3,
-            "users": [{ "code": "ito" }, { "code": "sato" }], "order": "o2", "表": table(vec![row("p", json!(60))]) }),
+            "users": [{ "code": "east" }, { "code": "west" }], "order": "o2", "表": table(vec![row("p", json!(60))]) }),
         json!({ "key": "three", "text": "a\"b\\c", "num": -7, "multi": "東京都庁", "rich": "<b>x</b>", "表": table(vec![]) }),
     ];
     sandbox.insert(LAB, &records.map(|record| lab::record(&record)));
@@ -146,8 +146,8 @@ fn ktb_65_to_72_meaning() {
         ("time > \"09:30\"", &["two"]),
         ("time <= \"09:30\"", &["one"]),
         // Codes
-        ("users in (\"sato\")", &["two"]),
-        ("users not in (\"sato\")", &["one", "three"]),
+        ("users in (\"west\")", &["two"]),
+        ("users not in (\"west\")", &["one", "three"]),
         ("作成者 in (LOGINUSER())", &["one", "two", "three"]),
         ("作成者 not in (LOGINUSER())", &[]),
         // Tables (KTB-70, KTB-71)
@@ -207,7 +207,7 @@ fn ktb_73_dates_follow_the_callers_zone() {
     // Kiritimati is 24 hours ahead of Honolulu: the two users never share a calendar day.
     let sandbox = lab::start("zones");
     let login = |user: &str, word: &str| password(user, word);
-    let (east, west) = (login("ito", "pw-ito"), login("sato", "pw:with:colons"));
+    let (east, west) = (login("east", "pw-east"), login("west", "pw:with:colons"));
     let today = jiff::Timestamp::now()
         .to_zoned_datetime(jiff::tz::TimeZone::get("Pacific/Kiritimati").expect("zone"))
         .date();

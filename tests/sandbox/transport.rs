@@ -52,7 +52,7 @@ fn ktb_03_and_04_texts_follow_the_language() {
     assert_eq!(message(&[("Accept-Language", "ja;q=0.2,en;q=0.9")]), english);
     assert_eq!(message(&[("Accept-Language", "*")]), english, "KTB-15");
     assert_eq!(message(&[]), english, "KTB-93");
-    let fixed = password("ito", "pw-ito");
+    let fixed = password("east", "pw-east");
     assert_eq!(
         message(&[("X-Cybozu-Authorization", &fixed), ("Accept-Language", "en")]),
         japanese

@@ -41,8 +41,8 @@ fn values_by_type_are_stored_or_refused() {
         ("link", json!("https://example.com"), json!("https://example.com")),
         (
             "users",
-            json!([{ "code": "ito" }]),
-            json!([{ "code": "ito", "name": "伊藤" }]),
+            json!([{ "code": "east" }]),
+            json!([{ "code": "east", "name": "東" }]),
         ),
         (
             "orgs",
@@ -123,7 +123,7 @@ fn complete(sandbox: &Sandbox) -> Json {
     let key = sandbox.upload("strict", "a.txt", b"a");
     json!({ "text": "t", "multi": "m", "rich": "r", "link": "https://e.com", "num": 0, "date": "2026-01-01",
         "time": "00:00", "dt": "2026-01-01T00:00:00Z", "drop": "a", "check": ["a"], "msel": ["a"], "min": "abc",
-        "file": [{ "fileKey": key }], "users": [{ "code": "ito" }], "orgs": [{ "code": "sales" }],
+        "file": [{ "fileKey": key }], "users": [{ "code": "east" }], "orgs": [{ "code": "sales" }],
         "groups": [{ "code": "staff" }] })
 }
 

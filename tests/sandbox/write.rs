@@ -197,7 +197,7 @@ fn ktb_88_and_89_what_a_write_ignores() {
         "lab",
         LAB,
         id,
-        &json!({ "作成者": { "code": "ito" }, "unknown": 1 }),
+        &json!({ "作成者": { "code": "east" }, "unknown": 1 }),
     )
     .ok();
     assert_eq!(

@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn administrator_is_always_the_first_user() {
-        let file: Result<AppsFile, _> = serde_json::from_str(r#"{"users":[{"code":"ito"}],"apps":[]}"#);
+        let file: Result<AppsFile, _> = serde_json::from_str(r#"{"users":[{"code":"east"}],"apps":[]}"#);
         let users = file
             .ok()
             .and_then(|file| check(file).ok())
@@ -475,7 +475,7 @@ mod tests {
             .unwrap_or_default();
         assert_eq!(
             users.iter().map(|user| user.code.as_str()).collect::<Vec<_>>(),
-            [ADMINISTRATOR, "ito"]
+            [ADMINISTRATOR, "east"]
         );
     }
 }

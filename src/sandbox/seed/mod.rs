@@ -230,7 +230,7 @@ const APP_IDS: [(u64, &str); 4] = [
 ];
 
 /// A user of the board: files requests, views the rest (APP-14).
-const BOARD_USER: &str = "tanaka";
+const BOARD_USER: &str = "operator";
 
 fn apps_file() -> AppsFile {
     let names = [
