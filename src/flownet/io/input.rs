@@ -72,41 +72,54 @@ pub fn resolve_inputs(
 
 struct Fault {
     code: IoCode,
-    message: String,
+    message: &'static str,
+    cause: Option<String>,
 }
 
 impl Fault {
-    fn missing(message: &str) -> Self {
+    fn new(code: IoCode, message: &'static str) -> Self {
         Self {
-            code: IoCode::InputFileMissing,
-            message: message.to_owned(),
+            code,
+            message,
+            cause: None,
         }
     }
 
-    fn rejected(message: &str) -> Self {
-        Self {
-            code: IoCode::InputPathRejected,
-            message: message.to_owned(),
-        }
+    fn missing(message: &'static str) -> Self {
+        Self::new(IoCode::InputFileMissing, message)
     }
 
-    fn system(error: impl Into<io::Error>) -> Self {
-        Self::rejected(&format!("input path cannot be read: {}", error.into()))
+    fn rejected(message: &'static str) -> Self {
+        Self::new(IoCode::InputPathRejected, message)
+    }
+
+    fn unavailable(error: impl Into<io::Error>) -> Self {
+        Self::rejected("input path component is unavailable").caused_by(error)
+    }
+
+    fn unreadable(error: impl Into<io::Error>) -> Self {
+        Self::rejected("input file could not be read").caused_by(error)
+    }
+
+    fn caused_by(mut self, error: impl Into<io::Error>) -> Self {
+        self.cause = Some(error.into().to_string());
+        self
     }
 
     fn at(self, name: Option<&str>, path: &Path) -> PathRefused {
         PathRefused {
             code: self.code,
-            message: self.message,
+            message: self.message.to_owned(),
             name: name.map(str::to_owned),
-            path: path.to_owned(),
+            path: Some(path.to_owned()),
+            cause: self.cause,
         }
     }
 }
 
 fn open_top(top: &Path) -> Result<Directory, Fault> {
-    match Directory::entry_at(top).map_err(Fault::system)? {
-        Entry::Directory => Directory::open_at(top).map_err(Fault::system),
+    match Directory::entry_at(top).map_err(Fault::unavailable)? {
+        Entry::Directory => Directory::open_at(top).map_err(Fault::unavailable),
         Entry::Missing => Err(Fault::missing("input path does not exist")),
         _ => Err(Fault::rejected("input root is not a regular directory")),
     }
@@ -125,15 +138,15 @@ fn find(top: &Directory, components: &[String]) -> Result<File, Fault> {
             Entry::Directory,
             "input path contains a non-directory component",
         )?;
-        below = Some(here.open(name).map_err(Fault::system)?);
+        below = Some(here.open(name).map_err(Fault::unavailable)?);
     }
     let here = below.as_ref().unwrap_or(top);
     check(here, last, Entry::File, "input path is not a regular file")?;
-    here.open_file(last).map_err(Fault::system)
+    here.open_file(last).map_err(Fault::unreadable)
 }
 
-fn check(here: &Directory, name: &str, wanted: Entry, otherwise: &str) -> Result<(), Fault> {
-    match here.entry(name).map_err(Fault::system)? {
+fn check(here: &Directory, name: &str, wanted: Entry, otherwise: &'static str) -> Result<(), Fault> {
+    match here.entry(name).map_err(Fault::unavailable)? {
         entry if entry == wanted => Ok(()),
         Entry::Missing => Err(Fault::missing("input path component is unavailable")),
         Entry::Link => Err(Fault::rejected("input path contains a symbolic link or junction")),
@@ -142,7 +155,7 @@ fn check(here: &Directory, name: &str, wanted: Entry, otherwise: &str) -> Result
 }
 
 fn hash(mut file: File) -> Result<(String, u64), Fault> {
-    if !file.metadata().map_err(Fault::system)?.is_file() {
+    if !file.metadata().map_err(Fault::unreadable)?.is_file() {
         return Err(Fault::rejected("input path is not a regular file"));
     }
     let mut hasher = Sha256::new();
@@ -156,7 +169,7 @@ fn hash(mut file: File) -> Result<(String, u64), Fault> {
                 bytes += n as u64;
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(Fault::system(e)),
+            Err(e) => return Err(Fault::unreadable(e)),
         }
     }
     Ok((hex(&hasher.finalize()), bytes))

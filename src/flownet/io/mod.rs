@@ -48,10 +48,25 @@ pub struct PathRefused {
     pub code: IoCode,
     /// Stored text.
     pub message: String,
-    /// Source or sink; none when the root itself is at fault.
+    /// Source or sink; none when no single one is at fault.
     pub name: Option<String>,
-    /// The path concerned, as far as it was walked.
-    pub path: PathBuf,
+    /// The path concerned.
+    pub path: Option<PathBuf>,
+    /// The operating system's reason, if it gave one; not stored.
+    pub cause: Option<String>,
+}
+
+impl PathRefused {
+    /// A refusal that no single path is to blame for.
+    pub fn new(code: IoCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            name: None,
+            path: None,
+            cause: None,
+        }
+    }
 }
 
 impl fmt::Display for PathRefused {
@@ -59,7 +74,14 @@ impl fmt::Display for PathRefused {
         if let Some(name) = &self.name {
             write!(f, "'{name}': ")?;
         }
-        write!(f, "{} ({})", self.message, self.path.display())
+        f.write_str(&self.message)?;
+        if let Some(path) = &self.path {
+            write!(f, " ({})", path.display())?;
+        }
+        match &self.cause {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -110,20 +110,17 @@ fn values<'a>(run: &'a Run, profile: &'a str, node: &'a Node) -> Values<'a> {
     }
 }
 
-fn root<'a>(ctx: &'a Context, node: &Node, code: IoCode, what: &str) -> Result<&'a Io, PathRefused> {
-    ctx.io.as_ref().ok_or_else(|| PathRefused {
-        code,
-        message: format!("IO root is not configured for a node with {what}"),
-        name: None,
-        path: std::path::PathBuf::from(&node.id),
-    })
+fn root<'a>(ctx: &'a Context, code: IoCode, what: &str) -> Result<&'a Io, PathRefused> {
+    ctx.io
+        .as_ref()
+        .ok_or_else(|| PathRefused::new(code, format!("IO root is not configured for a node with {what}")))
 }
 
 fn inputs_now(ctx: &Context, node: &Node, run: &Run) -> Result<Vec<InputFile>, PathRefused> {
     if node.inputs.is_empty() {
         return Ok(Vec::new());
     }
-    let io = root(ctx, node, IoCode::InputPathRejected, "inputs")?;
+    let io = root(ctx, IoCode::InputPathRejected, "inputs")?;
     resolve_inputs(&io.root, &node.inputs, &values(run, &ctx.profile, node))
 }
 
@@ -132,12 +129,7 @@ pub fn resolve(ctx: &Context, node: &Node, ledger: &Ledger, compare: bool) -> Re
     let run = ledger.run.get();
     let inputs = inputs_now(ctx, node, run)?;
     if compare && !inputs.is_empty() {
-        let mutated = |message: String| PathRefused {
-            code: IoCode::InputFileMutated,
-            message,
-            name: None,
-            path: std::path::PathBuf::from(&node.id),
-        };
+        let mutated = |message: String| PathRefused::new(IoCode::InputFileMutated, message);
         if let Some(earlier) = earlier_baseline(ledger, &node.id).map_err(mutated)? {
             let now: Vec<BaselineEntry> = inputs.iter().map(InputFile::to_baseline).collect();
             io_summary::check_unchanged(&earlier, &now).map_err(|e| mutated(e.to_string()))?;
@@ -146,7 +138,7 @@ pub fn resolve(ctx: &Context, node: &Node, ledger: &Ledger, compare: bool) -> Re
     let outputs = if node.outputs.is_empty() {
         Vec::new()
     } else {
-        let io = root(ctx, node, IoCode::OutputPathRejected, "outputs")?;
+        let io = root(ctx, IoCode::OutputPathRejected, "outputs")?;
         resolve_outputs(&io.root, &node.outputs, &values(run, &ctx.profile, node))?
     };
     Ok(Files { inputs, outputs })
