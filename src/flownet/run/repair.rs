@@ -14,6 +14,11 @@ use crate::flownet::rule::reconcile::Repair;
 use crate::flownet::rule::transition::Permit;
 use crate::flownet::time::Timestamp;
 
+/// Repair type: a node takes the end of its attempt.
+const ATTEMPT_APPLIED: &str = "TERMINAL_ATTEMPT_APPLIED";
+/// Repair type: a node takes a person's word.
+const RESOLUTION_APPLIED: &str = "ATTEMPT_RESOLUTION_APPLIED";
+
 /// One audit record of a repair (REC-27).
 struct Note<'a> {
     repair_type: &'static str,
@@ -59,7 +64,14 @@ fn repair_node(
     now: Timestamp,
     change: impl FnOnce(&mut NodeState),
 ) -> Result<(), Failure> {
-    let facts = |state: &NodeState, revision: u64| json!({"status": state.status.as_str(), "active_attempt_id": state.active_attempt_id, "revision": revision});
+    let names_attempt = repair_type == ATTEMPT_APPLIED;
+    let facts = |state: &NodeState, revision: u64| {
+        let mut facts = json!({"status": state.status.as_str(), "revision": revision});
+        if names_attempt {
+            facts["active_attempt_id"] = state.active_attempt_id.as_str().into();
+        }
+        facts
+    };
     let Some(state) = ledger.edit_node(node_id) else {
         return Ok(());
     };
@@ -97,7 +109,7 @@ pub fn apply(ledger: &mut Ledger, step: &Repair, now: Timestamp) -> Result<(), F
             repair_node(
                 ledger,
                 node_id,
-                "ATTEMPT_RESOLUTION_APPLIED",
+                RESOLUTION_APPLIED,
                 basis,
                 now,
                 |state| {
@@ -143,7 +155,7 @@ fn apply_attempt(
         .map(|a| a.finished_at.clone())
         .unwrap_or_default();
     let basis = format!("terminal Attempt {attempt_id}");
-    repair_node(ledger, node_id, "TERMINAL_ATTEMPT_APPLIED", basis, now, |state| {
+    repair_node(ledger, node_id, ATTEMPT_APPLIED, basis, now, |state| {
         let same = state.status == to;
         state.status = to;
         state.active_attempt_id = String::new();
@@ -183,7 +195,7 @@ fn never_started(
         attempt.finished_at = now.iso_ms();
     }
     let basis = format!("Attempt {attempt_id} was never started");
-    repair_node(ledger, node_id, "TERMINAL_ATTEMPT_APPLIED", basis, now, |state| {
+    repair_node(ledger, node_id, ATTEMPT_APPLIED, basis, now, |state| {
         state.latest_attempt_no = no;
         not_started(state);
     })
