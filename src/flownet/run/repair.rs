@@ -106,18 +106,11 @@ pub fn apply(ledger: &mut Ledger, step: &Repair, now: Timestamp) -> Result<(), F
         } => {
             ledger.permit(node_id, Permit::Resolution);
             let basis = format!("Attempt Resolution of {attempt_id}");
-            repair_node(
-                ledger,
-                node_id,
-                RESOLUTION_APPLIED,
-                basis,
-                now,
-                |state| {
-                    state.status = outcome.as_node();
-                    state.active_attempt_id = String::new();
-                    "reconciled from Attempt Resolution".clone_into(&mut state.status_reason);
-                },
-            )
+            repair_node(ledger, node_id, RESOLUTION_APPLIED, basis, now, |state| {
+                state.status = outcome.as_node();
+                state.active_attempt_id = String::new();
+                "reconciled from Attempt Resolution".clone_into(&mut state.status_reason);
+            })
         }
         Repair::NeverStarted { node_id, attempt_id } => never_started(ledger, node_id, attempt_id, now),
         Repair::Aggregate(status) => {

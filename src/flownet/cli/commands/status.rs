@@ -1,12 +1,15 @@
 //! status: what the lock and the Runs look like, and which commands lead on (STA rules).
 
 use super::super::codes::ExitClass;
-use super::super::output::{Output, escape};
+use serde::Serialize;
+
+use super::super::output::{Output, Requests, escape};
 use super::super::report::Failure;
 use super::super::settings::{ControlSettings, Environment, check_profile};
 use super::super::walk::Words;
 use super::{settings_failure, traffic};
 use crate::flownet::clock::{Clock as _, SystemClock};
+use crate::flownet::status::json::Object;
 use crate::flownet::status::{self, Question, Selection};
 use crate::kintone::Client;
 
@@ -44,6 +47,14 @@ pub fn run(words: &Words, env: &Environment<'_>, output: &mut Output<'_>) -> Res
     })
 }
 
+/// The JSON answer: the document of the contract, then additive keys (D-07).
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    document: &'a Object,
+    requests: Requests,
+}
+
 /// The work itself.
 fn execute(
     arguments: &Arguments,
@@ -64,11 +75,14 @@ fn execute(
         profile: &arguments.profile,
         selection,
     });
-    traffic(&client, output);
+    let requests = traffic(&client, output);
     let facts = gathered.map_err(|f| Failure::new(f.code, f.message))?;
     let document = status::document(&facts, SystemClock.now());
     if output.choices().json {
-        output.json_pretty(&document);
+        output.json_pretty(&Answer {
+            document: &document,
+            requests,
+        });
     } else {
         for line in status::text(&document, escape) {
             output.result(&line);
