@@ -9,6 +9,7 @@ mod export_files;
 mod jobs;
 mod lock_commands;
 mod orchestrated;
+mod outages;
 mod previews;
 mod run;
 mod run_all;

@@ -591,3 +591,86 @@ fn listen() -> (Receiver<(String, Value)>, String) {
     });
     (receiver, format!("http://{address}"))
 }
+
+/// Codes `N0001` ... as an IN list would be long: every order of the seed becomes a customer.
+const MANY: &str = "-- @ksql name: many
+-- @ksql dialect: 1
+UPSERT INTO LAPP_顧客マスタ (顧客コード, 顧客名)
+SELECT CONCAT('N', LPAD($id, 5, '0')), 'x' FROM LAPP_受注 ORDER BY $id
+KEY (顧客コード);
+";
+
+#[test]
+fn every_chunk_is_journalled_and_the_last_good_one_remembered() {
+    let sandbox = Sandbox::seeded("flow-run", &["--orders", "250"], &[]);
+    let bench = Bench::on(&sandbox);
+    bench.write("many.sql", MANY);
+    let ended = bench.line("run -f many.sql");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let chunks: Vec<(u64, u64, String)> = journal(&bench)
+        .iter()
+        .filter(|line| line["event"] == "write_chunk")
+        .map(|line| {
+            assert_eq!(
+                (line["app"].as_u64(), line["operation"].as_str()),
+                (Some(CUSTOMERS.0), Some("UPSERT"))
+            );
+            let number = |key: &str| line[key].as_u64().expect("number");
+            (
+                number("chunk"),
+                number("records"),
+                line["lastKeyValue"].as_str().expect("key").to_owned(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        chunks.iter().map(|chunk| (chunk.0, chunk.1)).collect::<Vec<_>>(),
+        [(1, 100), (2, 100), (3, 50)]
+    );
+    let record = only_log_record(&sandbox);
+    assert_eq!(value(&record, "last_written_key"), chunks[2].2);
+    assert_eq!(value(&record, "written_count"), "250");
+
+    let bench = Bench::on(&sandbox);
+    bench.write("many.sql", MANY);
+    sandbox.fault(&json!({
+        "match": {"method": "PUT", "app": CUSTOMERS.0}, "nth": 3, "action": "status", "status": 400,
+        "code": "CB_VA01",
+    }));
+    let ended = bench.line("run -f many.sql");
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let record = log_records(&sandbox).pop().expect("record");
+    assert_eq!(
+        (value(&record, "status"), value(&record, "written_count")),
+        ("FAILED", "200")
+    );
+    assert_eq!(value(&record, "last_written_key"), chunks[1].2);
+}
+
+#[test]
+fn long_jobs_leave_checkpoints() {
+    let sandbox = Sandbox::seeded("flow-run", &["--orders", "2600"], &[]);
+    let bench = Bench::on(&sandbox);
+    bench.write("many.sql", MANY);
+    sandbox
+        .fault(&json!({"match": {"method": "PUT", "app": CUSTOMERS.0}, "nth": 26, "action": "hold_before"}));
+    let child = bench
+        .command(&["run", "-f", "many.sql"])
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let hold = sandbox.wait_for_hold();
+    let record = only_log_record(&sandbox);
+    assert_eq!(
+        (value(&record, "status"), value(&record, "written_count")),
+        ("RUNNING", "2500")
+    );
+    assert!(!value(&record, "last_written_key").is_empty());
+    sandbox.release(&hold, "proceed");
+    assert!(child.expect("started").wait().expect("ended").success());
+    let puts = sandbox.log();
+    let puts = puts
+        .iter()
+        .filter(|request| request["method"] == "PUT" && request["apps"] == json!([JOB_LOG.0]));
+    assert_eq!(puts.count(), 2, "one checkpoint, one final record");
+    assert_eq!(value(&only_log_record(&sandbox), "written_count"), "2600");
+}

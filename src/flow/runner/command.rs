@@ -65,6 +65,8 @@ pub struct Invocation {
 pub enum Request {
     /// General help on standard output.
     Help,
+    /// The version on standard output.
+    Version,
     /// Help for one command; machine commands keep standard output free (RNR-04).
     CommandHelp(&'static CommandRow),
     /// A command.
@@ -115,6 +117,9 @@ pub fn parse(arguments: &[String]) -> Result<Request, Box<UsageError>> {
     };
     if ["help", "--help", "-h"].contains(&name.as_str()) {
         return Ok(Request::Help);
+    }
+    if ["--version", "-V"].contains(&name.as_str()) {
+        return Ok(Request::Version);
     }
     let Some(row) = COMMANDS.iter().find(|row| row.name == name) else {
         return Err(Box::new(UsageError {

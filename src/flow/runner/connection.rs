@@ -1,6 +1,6 @@
 //! What every command that talks to kintone starts with: the profile, its masking, one REST client.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,6 +16,10 @@ use crate::kintone::{self, Client, Proxy, Retry, Statuses, Timeouts};
 
 /// How this program names itself to servers.
 pub const USER_AGENT: &str = concat!("ksql-flow/", env!("CARGO_PKG_VERSION"));
+/// Environment variable that names a PEM file with further certificate authorities.
+const CA_FILE: &str = "KSQL_FLOW_CA_FILE";
+/// Requests to one app in one process from which on the daily limit of kintone is mentioned (D-07, KTB-171).
+const MANY_REQUESTS: u64 = 8_000;
 /// Time to connect, at most; part of `httpTimeoutMs`.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -68,6 +72,9 @@ impl Connection {
         let environment = |name: &str| std::env::var(name).ok();
         let mut config = kintone::Config::new(profile.base_url.clone());
         config.proxy = Proxy::from_env(&profile.base_url, environment).map_err(refused)?;
+        config.ca_file = std::env::var_os(CA_FILE)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from);
         config.guest_space = profile.guest_space;
         config.basic_auth.clone_from(&profile.basic_auth);
         config.user_agent = USER_AGENT.into();
@@ -89,6 +96,17 @@ impl Connection {
         config.read_only = use_.read_only;
         config.stop.clone_from(&use_.stop);
         Client::new(config).map_err(refused)
+    }
+
+    /// Warns when one app got a large part of what kintone allows in a day.
+    pub fn warn_of_budget(&self, client: &Client) {
+        if let Some((app, requests)) = client.requests().busiest()
+            && requests >= MANY_REQUESTS
+        {
+            self.console.warn(format_args!(
+                "this run sent {requests} requests to app {app}; kintone allows 10,000 per app and day (standard course)"
+            ));
+        }
     }
 
     /// The JSONL file of a session.

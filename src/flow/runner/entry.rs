@@ -27,6 +27,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             console::help(&command::usage(None), false);
             Exit::Done
         }
+        Ok(Request::Version) => {
+            console::help(concat!("ksql-flow ", env!("CARGO_PKG_VERSION")), false);
+            Exit::Done
+        }
         Ok(Request::CommandHelp(row)) => {
             console::help(&command::usage(Some(row)), row.machine);
             Exit::Done

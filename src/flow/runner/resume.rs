@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::graph::{self, Node, Recorded};
 use super::log_app::LogApp;
 use super::state::State;
-use super::verdict::{Failure, JobStatus, ResultCode};
+use super::verdict::{Failure, JobStatus};
 use crate::kintone::{self, Record, query};
 
 /// Most JOB records that are read: one page.
@@ -77,10 +77,9 @@ pub fn by_id(log: Option<&LogApp>, profile: &str, batch_id: &str, nodes: &[Node]
             record.text("profile")
         ))),
         [] => Err(Failure::invalid(format!("there is no batch {batch_id}"))),
-        _ => Err(Failure::new(
-            ResultCode::ApiError,
-            format!("the log app has several batches {batch_id}"),
-        )),
+        _ => Err(Failure::invalid(format!(
+            "the log app has several batches {batch_id}"
+        ))),
     }
 }
 

@@ -402,6 +402,7 @@ impl Single<'_> {
             calls_before: 0,
         };
         let end = execution::execute(&place, job, &identity);
+        connection.warn_of_budget(&client);
         local_lock.release();
         self.announce(job, &end, execution_id, &options.as_of.text);
         Ok(end)

@@ -114,6 +114,7 @@ pub fn run_all(connection: &Connection, invocation: &Invocation) -> Result<Exit,
         began: host::now(),
     }
     .run()?;
+    connection.warn_of_budget(&client);
     local_lock.release();
     Ok(exit)
 }

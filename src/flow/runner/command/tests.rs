@@ -153,6 +153,7 @@ fn help_and_unknown_commands() {
     assert!(
         matches!(parse(&words("run --help")), Ok(Request::CommandHelp(row)) if row.command == Command::Run)
     );
+    assert!(matches!(parse(&words("--version")), Ok(Request::Version)));
     let error = refusal("frobnicate");
     assert!(error.show_usage);
     assert_eq!(error.message, "unknown command \"frobnicate\"");
