@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::flownet::canonical_json::{StrictError, number_text, parse_strict, sha256_hex, to_text};
-use crate::flownet::key::MAX_SAFE_INTEGER;
+use crate::flownet::rule::result::safe_integer;
 
 /// The contract between control plane and runner.
 pub const EXECUTION_CONTRACT: &str = "ksql-flow.execution/v1";
@@ -237,9 +237,7 @@ fn text(value: &Value, key: &str) -> Option<String> {
 }
 
 fn is_safe_integer(value: &Value) -> bool {
-    value
-        .as_f64()
-        .is_some_and(|n| n.fract() == 0.0 && n.abs() <= MAX_SAFE_INTEGER as f64)
+    safe_integer(value).is_some()
 }
 
 impl Description {

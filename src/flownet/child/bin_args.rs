@@ -37,8 +37,8 @@ pub fn parse(value: &str) -> Result<Vec<String>, BinArgsError> {
         .collect())
 }
 
-/// White space as the original counts it: Unicode spaces and the byte order mark, but not U+0085.
-fn is_white_space(c: char) -> bool {
+/// White space as the original counts it (ECMAScript): Unicode spaces and the byte order mark, but not U+0085.
+pub fn is_white_space(c: char) -> bool {
     c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
 }
 

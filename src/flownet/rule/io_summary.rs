@@ -9,13 +9,14 @@ use serde_json::{Map, Value};
 
 use super::result::{InputReceipt, OutputReceipt, is_io_name, is_sha256, safe_count};
 use crate::flownet::canonical_json::text_order;
+use crate::flownet::key::MAX_SAFE_INTEGER;
 
 /// Longest stored text, in UTF-16 units.
 pub const MAX_SUMMARY_UNITS: usize = 10_000;
 /// Hex digits of an input's hash in the audit of its use.
 const SHORT_HASH: usize = 12;
 /// Largest values a receipt may bring: they decide whether a baseline is accepted at all.
-const MAX_ROWS: u64 = 9_007_199_254_740_991;
+const MAX_ROWS: u64 = MAX_SAFE_INTEGER;
 const LONGEST_ENCODING: &str = "EEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEE";
 
 const BASELINE: &str = "KSQL_FLOWNET_INPUT_BASELINE";

@@ -1,13 +1,13 @@
 //! Numbers in environment variables. The original hands the text to JavaScript's `Number()`, so installations may hold
 //! ` 1 `, `0x10`, `1e3` or `2.0`; all of these keep their meaning (ENV-01).
 
-/// The largest integer that a double holds without a gap (2^53 - 1).
-const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
+pub(super) use crate::flownet::child::bin_args::is_white_space as is_js_space;
+use crate::flownet::key::MAX_SAFE_INTEGER;
 
 /// The number as a safe non-negative integer; nothing when the text is another number or no number at all.
 pub fn non_negative(text: &str) -> Option<u64> {
     let number = to_number(text)?;
-    ((0.0..=MAX_SAFE).contains(&number) && number.fract() == 0.0).then_some(number as u64)
+    ((0.0..=MAX_SAFE_INTEGER as f64).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 /// As [`non_negative`], and not zero.
@@ -49,11 +49,6 @@ fn radix_number(digits: &str, radix: u32) -> Option<f64> {
     digits.chars().try_fold(0.0, |value, c| {
         Some(value * f64::from(radix) + f64::from(c.to_digit(radix)?))
     })
-}
-
-/// White space of ECMAScript: Unicode `White_Space` without U+0085, and the byte order mark.
-pub(super) fn is_js_space(c: char) -> bool {
-    c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
 }
 
 #[cfg(test)]
