@@ -1,6 +1,8 @@
 //! Every kintone request of every scenario, in four modes: killed before it, killed after it, its answer lost, refused
 //! with 503 once. Then the documented next command until the Run ends. The checker reads only records (D-01, D-08).
 
+#[path = "support/boundary.rs"]
+mod boundary;
 #[path = "support/network.rs"]
 mod network;
 #[path = "support/sandbox.rs"]
@@ -11,6 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use boundary::{Boundary, boundaries};
 use network::{Book, NodeSpec, Workspace, said, violations};
 use sandbox::Sandbox;
 use serde_json::{Value as Json, json};
@@ -83,49 +86,14 @@ const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-/// A request of ksql-flownet that a fault can be pinned to: the n-th of its kind.
-#[derive(Clone, Debug)]
-struct Boundary {
-    method: String,
-    path: String,
-    app: u64,
-    nth: usize,
-}
-
-/// Requests of ksql-flownet among all logged ones: the runner only writes to the JOB log, ksql-flownet only reads it.
-fn boundaries(log: &[Json]) -> Vec<Boundary> {
-    let mut found: Vec<Boundary> = Vec::new();
-    for request in log {
-        let method = request["method"].as_str().unwrap_or_default().to_owned();
-        let path = request["path"].as_str().unwrap_or_default().to_owned();
-        let app = request["apps"][0].as_u64().unwrap_or(0);
-        if app == sandbox::JOB_LOG.0 && method != "GET" {
-            continue;
-        }
-        let same = |b: &&Boundary| b.method == method && b.path == path && b.app == app;
-        let nth = found.iter().filter(same).count() + 1;
-        found.push(Boundary {
-            method,
-            path,
-            app,
-            nth,
-        });
-    }
-    found
-}
-
 fn fault(at: &Boundary, mode: Mode) -> Json {
-    let mut matched = json!({"method": at.method, "path": at.path});
-    if at.app != 0 {
-        matched["app"] = json!(at.app);
-    }
     let action = match mode {
         Mode::KilledBefore => "hold_before",
         Mode::KilledAfter => "hold_after",
         Mode::AnswerLost => "drop_after",
         Mode::Refused503 => "status",
     };
-    json!({"match": matched, "nth": at.nth, "times": 1, "action": action, "status": 503, "body": "<html>busy</html>"})
+    json!({"match": at.matching(), "nth": at.nth, "times": 1, "action": action, "status": 503, "body": "<html>busy</html>"})
 }
 
 /// Runs the disturbed command. A killed process gives no output.

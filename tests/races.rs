@@ -4,6 +4,8 @@
 
 #[path = "support/network.rs"]
 mod network;
+#[path = "support/random.rs"]
+mod random;
 #[path = "support/sandbox.rs"]
 mod sandbox;
 
@@ -11,27 +13,9 @@ use std::collections::BTreeMap;
 use std::process::Child;
 
 use network::{Book, NodeSpec, Workspace, said, text, violations};
+use random::{Random, number};
 use sandbox::Sandbox;
 use serde_json::json;
-
-/// A small generator: reproducible, no crate needed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name)
-        .ok()
-        .and_then(|v| v.parse().ok())
-        .unwrap_or(default)
-}
 
 const NODES: &[NodeSpec] = &[
     NodeSpec::new("a", &[], &["SUCCESS"]),

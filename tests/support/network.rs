@@ -59,11 +59,16 @@ pub struct Workspace {
 impl Workspace {
     /// Writes the network `name` (also its id) into the sandbox's folder.
     pub fn new(sandbox: &Sandbox, name: &str, nodes: &[NodeSpec]) -> Self {
+        Self::leased(sandbox, name, nodes, (300, 60))
+    }
+
+    /// Like [`Self::new`] with a lease and a heartbeat interval, seconds.
+    pub fn leased(sandbox: &Sandbox, name: &str, nodes: &[NodeSpec], (lease, beat): (u32, u32)) -> Self {
         let dir = sandbox.dir().join(name);
         std::fs::create_dir_all(dir.join("jobs")).expect("folder");
         let mut yaml = format!(
             "schema_version: 1\nnetwork_id: {name}\nbusiness_key_policy:\n  type: explicit\nmax_active_runs: 10\n\
-             network_lock:\n  lease_duration_sec: 300\n  heartbeat_interval_sec: 60\nnodes:\n"
+             network_lock:\n  lease_duration_sec: {lease}\n  heartbeat_interval_sec: {beat}\nnodes:\n"
         );
         let mut plan = json!({});
         for node in nodes {
