@@ -103,7 +103,9 @@ impl Gate {
                 if status.after {
                     apply(entry);
                 }
-                Outcome::Answer(status.response())
+                let mut response = status.response();
+                response.set_header("Date", self.service.clock.http_date());
+                Outcome::Answer(response)
             }
             Action::Delay(time) => {
                 std::thread::sleep(*time);

@@ -74,7 +74,7 @@ fn find<'t>(
         }
     }
     if by_id.is_none() {
-        sort(state, &mut found, &plan.order);
+        sort(state, &mut found, &plan.order, window.end);
     }
     let records = found.into_iter().skip(window.start).take(window.len()).collect();
     Page {
@@ -178,24 +178,39 @@ fn narrow(low: &mut u64, high: &mut u64, comparison: Comparison, number: i128) {
     }
 }
 
-/// Sorts by the keys; equal records come newest first.
-fn sort(state: &State, records: &mut [(u64, &Record)], order: &[(Column, bool)]) {
-    records.sort_by(|left, right| {
-        for (column, ascending) in order {
-            let ordering = if *column == Column::Id {
-                left.0.cmp(&right.0)
-            } else {
-                let left = value_of(*column, state, left.0, left.1);
-                let right = value_of(*column, state, right.0, right.1);
-                compare(*column, left.as_text(), right.as_text())
-            };
-            let ordering = if *ascending { ordering } else { ordering.reverse() };
-            if ordering.is_ne() {
-                return ordering;
-            }
+/// Brings the first `wanted` records into order and drops the others: a page of a million records needs no full sort.
+fn sort(state: &State, records: &mut Vec<(u64, &Record)>, order: &[(Column, bool)], wanted: usize) {
+    let compare = |left: &(u64, &Record), right: &(u64, &Record)| precedes(state, order, *left, *right);
+    if wanted < records.len() {
+        if wanted > 0 {
+            records.select_nth_unstable_by(wanted - 1, compare);
         }
-        right.0.cmp(&left.0)
-    });
+        records.truncate(wanted);
+    }
+    records.sort_unstable_by(compare);
+}
+
+/// Order by the keys; equal records come newest first, so that no two records are equal.
+fn precedes(
+    state: &State,
+    order: &[(Column, bool)],
+    left: (u64, &Record),
+    right: (u64, &Record),
+) -> Ordering {
+    for (column, ascending) in order {
+        let ordering = if *column == Column::Id {
+            left.0.cmp(&right.0)
+        } else {
+            let left = value_of(*column, state, left.0, left.1);
+            let right = value_of(*column, state, right.0, right.1);
+            compare(*column, left.as_text(), right.as_text())
+        };
+        let ordering = if *ascending { ordering } else { ordering.reverse() };
+        if ordering.is_ne() {
+            return ordering;
+        }
+    }
+    right.0.cmp(&left.0)
 }
 
 /// Numbers by value, everything else by code point; nothing comes first.
