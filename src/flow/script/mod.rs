@@ -262,3 +262,6 @@ fn statements(
     problems.extend(rules::check(&parsed, complete, options));
     parsed
 }
+
+#[cfg(test)]
+mod tests;
