@@ -3,6 +3,7 @@
 //! `KSQL_VECTORS` points at another folder of the same form. A vector that is believed to be wrong stands in
 //! [`disputed`] with the reason; nothing else is skipped.
 
+mod agreement;
 mod disputed;
 mod expectation;
 mod kintone;
