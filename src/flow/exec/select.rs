@@ -14,6 +14,7 @@ use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::{Access, Origin, ScopeSource};
 use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::sql::ast::JoinKind;
+use crate::flow::sql::message::say;
 
 use super::EngineError;
 use super::arrange;
@@ -81,13 +82,13 @@ impl<'s> Projector<'s> {
         if plain {
             return Ok(rows.described(select.columns.clone()));
         }
-        let kept = arrange::arrange(
-            &rows,
-            select.distinct.then_some(width),
-            &select.order,
-            select.limit,
-            select.offset,
-        );
+        // With kintone's order the window was applied there.
+        let (limit, offset) = match select.kintone_order {
+            Some(_) => (None, 0),
+            None => (select.limit, select.offset),
+        };
+        let distinct = select.distinct.then_some(width);
+        let kept = arrange::arrange(&rows, distinct, &select.order, limit, offset);
         Ok(rows.described(select.columns.clone()).gather(&kept)?)
     }
 }
@@ -175,6 +176,12 @@ impl Executor<'_, '_> {
             }
         };
         if let (Some(order), Input::Records { scan, map }) = (&select.kintone_order, &input) {
+            if !exact {
+                return Err(EngineError::argument(say!(
+                    "KORDER BY needs a WHERE that kintone can decide alone",
+                    "KORDER BY を使うには WHERE 全体を kintone で評価できる必要があります"
+                )));
+            }
             let order = order.clone();
             let limit = select.limit.unwrap_or(0);
             return self
