@@ -237,3 +237,36 @@ fn filled_fields(record: &Json) -> Vec<String> {
     found.sort();
     found
 }
+
+#[test]
+fn the_original_runs_the_example_with_our_runner() {
+    let Some(program) = original() else { return };
+    let sandbox = Sandbox::seeded("interop-example", &["--orders", "600", "--customers", "30"], &[]);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/monthly_summary");
+    let work = sandbox.dir().join("work");
+    std::fs::create_dir_all(&work).expect("folder");
+    let mut command = Command::new("node");
+    command
+        .arg(program)
+        .arg("run-network")
+        .arg(example.join("network.yaml"))
+        .args(["--scheduled-for", "2026-08-01T00:00:00+09:00"])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .envs(sandbox.env())
+        .env("KSQL_FLOWNET_PROFILE", "demo")
+        .env("KSQL_FLOW_BIN", env!("CARGO_BIN_EXE_ksql-flow"))
+        .env("KSQL_FLOW_CONFIG", example.join("ksql.config.json"))
+        .env("KSQL_FLOW_WORKDIR", &work)
+        .current_dir(&work);
+    let output = command.output().expect("node runs");
+    assert!(output.status.success(), "{}", said(&output));
+    let book = Book::of_profile(&sandbox, "monthly_summary", "demo");
+    assert_eq!(book.status(), "SUCCESS");
+    let summed = sandbox
+        .records(sandbox::CUSTOMERS.0)
+        .iter()
+        .filter(|c| !network::text(c, "最終集計日時").is_empty())
+        .count();
+    assert!(summed > 0, "no customer was updated");
+}

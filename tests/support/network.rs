@@ -196,6 +196,11 @@ pub struct Book {
 impl Book {
     /// Reads everything that belongs to a network.
     pub fn read(sandbox: &Sandbox, network_id: &str) -> Self {
+        Self::of_profile(sandbox, network_id, PROFILE)
+    }
+
+    /// The same for a network that runs under another profile.
+    pub fn of_profile(sandbox: &Sandbox, network_id: &str, profile: &str) -> Self {
         let state = sandbox.records(STATE.0);
         let audit = sandbox.records(AUDIT.0);
         let of = |records: &[Json], kind: &str, keep: &dyn Fn(&Json) -> bool| -> Vec<Json> {
@@ -213,7 +218,7 @@ impl Book {
             .iter()
             .map(|a| text(a, "node_attempt_id").to_owned())
             .collect();
-        let lock_key = ksql_flownet::flownet::key::lock_key(PROFILE, network_id).expect("key");
+        let lock_key = ksql_flownet::flownet::key::lock_key(profile, network_id).expect("key");
         Self {
             states: of(&state, "NODE_STATE", &mine),
             holds: of(&state, "CANCEL_REQUEST", &mine),
