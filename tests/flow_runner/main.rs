@@ -5,9 +5,11 @@ mod sandbox;
 
 mod bench;
 mod command_line;
+mod evidence;
 mod export_files;
 mod jobs;
 mod lock_commands;
+mod locks;
 mod orchestrated;
 mod outages;
 mod previews;

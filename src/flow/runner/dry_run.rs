@@ -15,10 +15,10 @@ use super::host;
 use super::job_file::JobFile;
 use super::journal::{Event, Journal};
 use super::remote::{FormCache, Remote};
-use super::run::RunOptions;
 use super::run_all;
 use super::validate;
 use super::verdict::{Exit, Failure, ResultCode, preview_exit};
+use super::workplace::RunOptions;
 use crate::flow::exec::{DryRun, OutcomeKind, Session, StatementOutcome, Unobserved};
 use crate::flow::script::Statement;
 use crate::kintone::Client;
@@ -63,7 +63,7 @@ pub fn run_all(
     } else {
         None
     };
-    let (selection, as_of) = run_all::select(connection, flags, log.as_ref(), nodes, &batch.options)?;
+    let (selection, as_of) = run_all::select(connection, flags, log.as_ref(), nodes, &batch.options.as_of)?;
     batch.options.as_of = as_of;
     let selected = selection.apply(nodes)?;
     if !flags.has("--json") {

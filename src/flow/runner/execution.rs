@@ -5,59 +5,24 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::as_of::RunInstant;
-use super::cancellation::Cancellation;
 use super::command::Orchestration;
-use super::connection::Connection;
 use super::engine::{self, Boundary, Watch};
 use super::exports;
 use super::file_flags::Exports;
 use super::host;
 use super::job_file::JobFile;
 use super::job_lock::{self, HeldLock};
-use super::job_record::{self, Closing, Opening, RecordType};
-use super::journal::{Event, Journal};
-use super::log_app::{LogApp, LogRecord};
-use super::pending::PendingQueue;
+use super::job_record::{Closing, Opening, RecordType};
+use super::journal::Event;
+use super::log_app::LogRecord;
 use super::recorder::{CheckpointTarget, Recorder, StatementCounts, StatementEnd, StatementName};
-use super::remote::{FormCache, Remote};
+use super::remote::Remote;
 use super::result::Effects;
+use super::start_mark;
 use super::verdict::{Failure, JobStatus, ResultCode};
-use crate::flow::calendar::instant_seconds;
+use super::workplace::Workplace;
 use crate::flow::csv::OutputReceipt;
 use crate::flow::exec::{Interrupt, Session};
-use crate::kintone::{Client, Outcome};
-
-/// How often the start mark is sent when its answer is lost and the record shows that it did not arrive.
-const START_MARK_ATTEMPTS: u32 = 3;
-
-/// What all jobs of one process share.
-pub struct Workplace<'a> {
-    /// Profile, masking, console.
-    pub connection: &'a Connection,
-    /// The REST client; counts every request.
-    pub client: &'a Client,
-    /// Forms read so far.
-    pub forms: &'a FormCache,
-    /// The log app; `None` under `--lock local-only` without one.
-    pub log: Option<&'a LogApp>,
-    /// Log-app writes for the next run.
-    pub queue: &'a PendingQueue,
-    /// JSONL.
-    pub journal: &'a Journal,
-    /// Fixed instant.
-    pub as_of: &'a RunInstant,
-    /// Signals.
-    pub cancellation: &'a Cancellation,
-    /// End of `batchTimeoutSec`.
-    pub batch_deadline: Instant,
-    /// Host label.
-    pub host: &'a str,
-    /// Commit of the job folder.
-    pub git_ref: &'a str,
-    /// Under `--lock local-only` the lock in the log app is wanted but not needed.
-    pub local_only: bool,
-}
 
 /// Ids of one job execution.
 pub struct Identity<'a> {
@@ -131,10 +96,10 @@ pub fn execute(place: &Workplace<'_>, job: &JobFile, identity: &Identity<'_>) ->
         parent_batch_id: identity.parent_batch_id,
         script_name: &job.file_name,
         profile: &place.connection.profile.name,
-        as_of: place.as_of,
+        as_of: &place.as_of,
         started: began,
-        host: place.host,
-        git_ref: place.git_ref,
+        host: &place.host,
+        git_ref: &place.git_ref,
     };
     let record = opening.running(identity.job_key, identity.orchestration, &job.name);
     let lock = match take_lock(place, &record, began) {
@@ -160,37 +125,29 @@ pub fn execute(place: &Workplace<'_>, job: &JobFile, identity: &Identity<'_>) ->
         began,
     };
     let end = running.run();
-    if let Some(lock) = &lock {
-        place.connection.console.progress(format_args!(
-            "{}: {} (read {}, written {}, requests {}, log record {})",
-            job.name,
-            end.status(),
-            end.effects.read,
-            end.effects.written,
-            end.api_calls,
-            lock.record_id
-        ));
-    } else {
-        place.connection.console.progress(format_args!(
-            "{}: {} (read {}, written {}, requests {})",
-            job.name,
-            end.status(),
-            end.effects.read,
-            end.effects.written,
-            end.api_calls
-        ));
-    }
+    let record = lock.map_or_else(String::new, |lock| format!(", log record {}", lock.record_id));
+    place.connection.console.progress(format_args!(
+        "{}: {} (read {}, written {}, requests {}{record})",
+        job.name,
+        end.status(),
+        end.effects.read,
+        end.effects.written,
+        end.api_calls,
+    ));
     end
 }
 
-/// RNR-51, RNR-52: no lock, no job, unless `--lock local-only` was given.
+/// Takes the lock in the log app; `None` under `--lock local-only` when that is not possible (RNR-51, RNR-52).
+///
+/// # Errors
+/// As [`job_lock::acquire`].
 pub fn take_lock(
     place: &Workplace<'_>,
     record: &LogRecord,
     now: Timestamp,
 ) -> Result<Option<HeldLock>, Failure> {
-    let Some(log) = place.log else { return Ok(None) };
-    let (journal, console) = (place.journal, &place.connection.console);
+    let Some(log) = &place.log else { return Ok(None) };
+    let (journal, console) = (&place.journal, &place.connection.console);
     let stale_after = place.connection.profile.limits.batch_timeout_sec;
     match job_lock::acquire(log, record, now, stale_after, journal, console) {
         Ok(lock) => Ok(Some(lock)),
@@ -215,26 +172,31 @@ struct Running<'a> {
 impl Running<'_> {
     fn run(&self) -> JobEnd {
         let connection = self.place.connection;
-        let checkpoints = self.place.log.zip(self.lock).map(|(log, lock)| CheckpointTarget {
-            log,
-            record_id: lock.record_id,
-        });
+        let checkpoints = self
+            .place
+            .log
+            .as_ref()
+            .zip(self.lock)
+            .map(|(log, lock)| CheckpointTarget {
+                log,
+                record_id: lock.record_id,
+            });
         let mut recorder = Recorder::new(
             &self.job.name,
-            self.place.client,
-            self.place.journal,
+            &self.place.client,
+            &self.place.journal,
             &connection.console,
             &connection.masker,
             checkpoints,
             self.identity.calls_before,
         );
         let boundary = Boundary {
-            cancellation: self.place.cancellation,
+            cancellation: &self.place.cancellation,
             deadline: self.deadline(),
         };
         let watch = Watch::new(&mut recorder, boundary);
         let mut outputs = Vec::new();
-        let (started, outcome) = match self.mark_started() {
+        let (started, outcome) = match self.start() {
             Ok(started) => (Some(started), self.statements(&watch, &mut outputs)),
             Err(failure) => (None, Err(failure)),
         };
@@ -264,40 +226,13 @@ impl Running<'_> {
         own.filter(|own| own.0 < batch.0).unwrap_or(batch)
     }
 
-    /// Orchestrated runs store the start before the first statement (RNR-76). Without the mark nothing runs: the
-    /// orchestrator relies on it to know what may have been executed.
-    fn mark_started(&self) -> Result<Timestamp, Failure> {
+    /// The instant that the first statement is about to run; stored first when an orchestrator asks.
+    fn start(&self) -> Result<Timestamp, Failure> {
         let at = host::now();
-        let (Some(_), Some(log), Some(lock)) = (self.identity.orchestration, self.place.log, self.lock)
-        else {
-            return Ok(at);
-        };
-        let mark = job_record::execution_started(at);
-        let stored = || {
-            self.place
-                .journal
-                .write(Event::ExecutionStarted, json!({"at": instant_seconds(at)}));
-            Ok(at)
-        };
-        for _ in 0..START_MARK_ATTEMPTS {
-            let Err(error) = log.update(lock.record_id, Some(lock.revision), &mark) else {
-                return stored();
-            };
-            let unavailable =
-                |error| Failure::lock_unavailable(format!("the start could not be recorded: {error}"));
-            if error.outcome() == Outcome::NotApplied {
-                return Err(unavailable(error));
-            }
-            match log.start_mark(lock.record_id) {
-                Ok((_, Some(mark))) if same_minute(&mark, at) => return stored(),
-                // Not applied so far; sent again at the same revision, at most one of the two can be.
-                Ok((revision, None)) if revision == lock.revision => {}
-                _ => return Err(unavailable(error)),
-            }
+        if let (Some(_), Some(log), Some(lock)) = (self.identity.orchestration, &self.place.log, self.lock) {
+            start_mark::store(log, lock, at, &self.place.journal)?;
         }
-        Err(Failure::lock_unavailable(
-            "the start could not be recorded: no answer from the log app",
-        ))
+        Ok(at)
     }
 
     fn statements(
@@ -305,9 +240,9 @@ impl Running<'_> {
         watch: &Watch<'_, '_>,
         outputs: &mut Vec<OutputReceipt>,
     ) -> Result<ResultCode, Failure> {
-        let (client, profile) = (self.place.client, &self.place.connection.profile);
-        let remote = Remote::new(client, profile, self.place.forms);
-        let mut session = Session::new(&remote, engine::settings(profile, self.place.as_of), watch);
+        let (client, profile) = (&self.place.client, &self.place.connection.profile);
+        let remote = Remote::new(client, profile, &self.place.forms);
+        let mut session = Session::new(&remote, engine::settings(profile, &self.place.as_of), watch);
         let mut outcome = Ok(ResultCode::Ok);
         let mut skip = None;
         let mut rows = None;
@@ -422,9 +357,9 @@ impl Running<'_> {
         let masker = &self.place.connection.masker;
         let error = match &end.outcome {
             Ok(_) => String::new(),
-            Err(failure) => masker.error(&failure.message, failure.code == ResultCode::SqlError),
+            Err(failure) => masker.failure(failure),
         };
-        if let (Some(log), Some(lock)) = (self.place.log, self.lock) {
+        if let (Some(log), Some(lock)) = (&self.place.log, self.lock) {
             let closing = Closing {
                 status: end.status(),
                 job_key: self.identity.job_key,
@@ -450,55 +385,5 @@ impl Running<'_> {
                 "error": if error.is_empty() { json!(null) } else { json!(error) },
             }),
         );
-    }
-}
-
-impl Workplace<'_> {
-    /// Writes a record that must not be lost: now, or in the next run (RNR-64).
-    pub fn update_or_queue(&self, log: &LogApp, record_id: u64, record: &LogRecord) {
-        if let Err(error) = log.update(record_id, None, record) {
-            self.queue_write(Some(record_id), record, &error);
-        }
-    }
-
-    /// Adds a record that must not be lost: now, or in the next run.
-    pub fn insert_or_queue(&self, log: &LogApp, record: &LogRecord) {
-        if let Err(error) = log.insert(record) {
-            self.queue_write(None, record, &error);
-        }
-    }
-
-    fn queue_write(&self, record_id: Option<u64>, record: &LogRecord, error: &crate::kintone::Error) {
-        let console = &self.connection.console;
-        self.journal.write(
-            Event::LogappWriteFailed,
-            json!({"recordId": record_id, "error": error.to_string()}),
-        );
-        match self.queue.add(record_id, record) {
-            Ok(()) => console.warn(format_args!("{error} - kept for the next run")),
-            Err(local) => console.warn(format_args!("{error} - and not kept for the next run: {local}")),
-        }
-    }
-}
-
-/// kintone stores the mark without its seconds (KTB-114).
-fn same_minute(stored: &str, at: Timestamp) -> bool {
-    const MINUTE: usize = "2026-08-01T00:00".len();
-    let ours = instant_seconds(at);
-    stored
-        .get(..MINUTE)
-        .is_some_and(|stored| Some(stored) == ours.get(..MINUTE))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn start_marks_are_compared_by_the_minute() {
-        let at: Timestamp = "2026-08-01T00:59:59.9Z".parse().expect("instant");
-        assert!(same_minute("2026-08-01T00:59:00Z", at));
-        assert!(!same_minute("2026-08-01T01:00:00Z", at));
-        assert!(!same_minute("", at));
     }
 }

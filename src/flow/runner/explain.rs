@@ -7,9 +7,9 @@ use super::connection::{Connection, Use};
 use super::engine;
 use super::job_file::JobFile;
 use super::remote::{FormCache, Remote};
-use super::run::RunOptions;
 use super::validate;
 use super::verdict::{Exit, Failure};
+use super::workplace::RunOptions;
 use crate::flow::exec::{ExplainStep, Session, Unobserved};
 
 /// Prints the plan of every statement.

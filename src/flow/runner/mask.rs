@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::config::{Logging, Profile};
+use super::verdict::{Failure, ResultCode};
 
 /// What is shown instead of a hidden text.
 pub const MASK: &str = "***";
@@ -96,12 +97,11 @@ impl Masker {
         }
     }
 
-    /// An error text that may quote SQL or data.
-    pub fn error(&self, text: &str, may_quote_sql: bool) -> String {
-        if may_quote_sql && self.strip_literals {
-            self.text(&strip_literals(text))
-        } else {
-            self.text(text)
+    /// The text of a failure. Those of the SQL may quote it: its literals are treated like those of logged SQL.
+    pub fn failure(&self, failure: &Failure) -> String {
+        match failure.code {
+            ResultCode::SqlError => self.sql(&failure.message),
+            _ => self.text(&failure.message),
         }
     }
 }

@@ -211,7 +211,7 @@ impl<'a> Recorder<'a> {
 
     /// A statement had something to say to the author of the script.
     pub fn warning(&mut self, name: &StatementName<'_>, text: &str) {
-        let text = self.masker.error(text, true);
+        let text = self.masker.sql(text);
         self.console
             .warn(format_args!("#{} {}: {text}", name.index, name.verb));
         self.note(&format!("#{} {} warning: {text}", name.index, name.verb));
@@ -224,7 +224,7 @@ impl<'a> Recorder<'a> {
         self.reported.1 += counts.deleted;
         let (error, reason) = match end {
             StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
-                (json!(self.masker.error(text, true)), Value::Null)
+                (json!(self.masker.sql(text)), Value::Null)
             }
             StatementEnd::Skipped(reason) => (Value::Null, json!(reason)),
             _ => (Value::Null, Value::Null),
@@ -259,10 +259,10 @@ impl<'a> Recorder<'a> {
                 .rows
                 .map_or_else(String::new, |rows| format!(" rows={rows}")),
             StatementEnd::AssertPassed => " ASSERT_PASSED".to_owned(),
-            StatementEnd::AssertWarning(text) => format!(" ASSERT_WARNING {}", self.masker.error(text, true)),
+            StatementEnd::AssertWarning(text) => format!(" ASSERT_WARNING {}", self.masker.sql(text)),
             StatementEnd::ExitTaken(text) => format!(" EXIT_NO_DATA {}", self.masker.text(text)),
             StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
-                format!(" error: {}", self.masker.error(text, true))
+                format!(" error: {}", self.masker.sql(text))
             }
             StatementEnd::Skipped(reason) => format!(" skipped ({reason})"),
         };

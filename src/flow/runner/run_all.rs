@@ -2,34 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::as_of::RunInstant;
-use super::cancellation::Cancellation;
 use super::command::{Flags, Invocation};
-use super::connection::{Connection, Use};
+use super::connection::Connection;
 use super::dry_run;
-use super::execution::{self, Identity, JobEnd, Workplace};
+use super::execution::{self, Identity, JobEnd};
 use super::graph::{self, Node, Progress, Selection, SkipReason};
 use super::host;
 use super::job_file::{self, JobFile};
 use super::job_lock::{self, HeldLock};
 use super::job_record::{Closing, Opening, RecordType};
 use super::journal::Event;
-use super::local_lock::LocalLock;
 use super::log_app::LogApp;
 use super::notify::{Ending, JobLine};
-use super::pending::PendingQueue;
-use super::remote::FormCache;
 use super::result::Effects;
 use super::resume;
-use super::run::{RunOptions, open_log, resend};
 use super::state::{JobState, State};
-use super::unlock::{self, Strictness};
 use super::verdict::{Exit, Failure, JobStatus, ResultCode, batch_exit, batch_status};
+use super::workplace::{RunOptions, Workplace};
 use crate::flow::calendar::instant_millis;
 
 /// Runs the command.
@@ -56,29 +51,11 @@ pub fn run_all(connection: &Connection, invocation: &Invocation) -> Result<Exit,
         return dry_run::run_all(connection, flags, &jobs, &nodes);
     }
     let options = RunOptions::read(flags, profile)?;
-    let started = Instant::now();
     let batch_id = host::uuid()?;
-    let host_label = host::label()?;
-    let cancellation = Cancellation::on_signals()?;
-    let client = connection.client(&Use {
-        max_api_calls: options.max_api_calls,
-        read_only: false,
-        stop: Some(cancellation.hurry()),
-    })?;
-    let journal = connection.journal(&batch_id, None);
-    let queue = PendingQueue::new(&profile.logging.local_dir);
-    if profile.log_app.is_none() && !options.local_only {
-        open_log(connection, &client, options.local_only, false)?;
-    }
-    if flags.has("--force-unlock") {
-        let log = connection.log_app(&client)?.map(|(log, _)| log);
-        unlock::release_all(connection, log.as_ref(), Strictness::Warn, &journal)?;
-    }
-    let stale_after = profile.limits.batch_timeout_sec;
-    let local_lock = LocalLock::acquire(&profile.name, &batch_id, host::now(), stale_after)?;
-    let log = open_log(connection, &client, options.local_only, false)?;
-    resend(&queue, log.as_ref(), connection, &journal);
-    let (selection, as_of) = select(connection, flags, log.as_ref(), &nodes, &options)?;
+    let mut place = Workplace::begin(connection, flags, &options, &batch_id, None, folder)?;
+    place.resend();
+    let (selection, as_of) = select(connection, flags, place.log.as_ref(), &nodes, &place.as_of)?;
+    place.as_of = as_of;
     let selected = selection.apply(&nodes)?;
     if !selected.contains(&true) {
         connection
@@ -86,20 +63,6 @@ pub fn run_all(connection: &Connection, invocation: &Invocation) -> Result<Exit,
             .progress("nothing to resume: every job of that batch succeeded");
         return Ok(Exit::Done);
     }
-    let place = Workplace {
-        connection,
-        client: &client,
-        forms: &FormCache::default(),
-        log: log.as_ref(),
-        queue: &queue,
-        journal: &journal,
-        as_of: &as_of,
-        cancellation: &cancellation,
-        batch_deadline: started + Duration::from_secs(stale_after),
-        host: &host_label,
-        git_ref: &host::git_ref(folder),
-        local_only: options.local_only,
-    };
     let exit = Batch {
         place: &place,
         jobs: &jobs,
@@ -114,8 +77,7 @@ pub fn run_all(connection: &Connection, invocation: &Invocation) -> Result<Exit,
         began: host::now(),
     }
     .run()?;
-    connection.warn_of_budget(&client);
-    local_lock.release();
+    connection.warn_of_budget(&place.client);
     Ok(exit)
 }
 
@@ -128,7 +90,7 @@ pub fn select(
     flags: &Flags,
     log: Option<&LogApp>,
     nodes: &[Node],
-    options: &RunOptions,
+    given: &RunInstant,
 ) -> Result<(Selection, RunInstant), Failure> {
     let profile = &connection.profile;
     let origin = if let Some(batch_id) = flags.value("--resume-batch") {
@@ -141,10 +103,10 @@ pub fn select(
             (_, Some(job)) => Selection::Only(job.to_owned()),
             (None, None) => Selection::All,
         };
-        return Ok((selection, options.as_of.clone()));
+        return Ok((selection, given.clone()));
     };
-    let as_of = if options.as_of_given || origin.as_of.is_empty() {
-        options.as_of.clone()
+    let as_of = if flags.has("--as-of") || origin.as_of.is_empty() {
+        given.clone()
     } else {
         RunInstant::parse(&origin.as_of, &profile.zone)?
     };
@@ -238,10 +200,10 @@ impl Batch<'_> {
             parent_batch_id: ids.1,
             script_name,
             profile: &self.place.connection.profile.name,
-            as_of: self.place.as_of,
+            as_of: &self.place.as_of,
             started: host::now(),
-            host: self.place.host,
-            git_ref: self.place.git_ref,
+            host: &self.place.host,
+            git_ref: &self.place.git_ref,
         }
     }
 
@@ -280,7 +242,7 @@ impl Batch<'_> {
 
     /// What keeps further jobs from starting, whatever the jobs before did (RNR-114).
     fn cut_short(&self) -> Option<&'static str> {
-        let client = self.place.client;
+        let client = &self.place.client;
         if self.place.cancellation.requested() {
             return Some("cancelled by a signal");
         }
@@ -299,7 +261,7 @@ impl Batch<'_> {
             Event::JobSkipped,
             json!({"job": node.name, "reason": reason_text}),
         );
-        if let Some(log) = place.log {
+        if let Some(log) = &place.log {
             match host::uuid() {
                 Ok(id) => {
                     let opening = self.opening(RecordType::Job, (&id, self.id), &node.file_name);
@@ -361,11 +323,11 @@ impl Batch<'_> {
         totals.written += end.effects.written;
         totals.deleted += end.effects.deleted;
         let locked = end.code() == ResultCode::LockConflict;
-        let error = end.outcome.as_ref().err().map(|failure| {
-            connection
-                .masker
-                .error(&failure.message, failure.code == ResultCode::SqlError)
-        });
+        let error = end
+            .outcome
+            .as_ref()
+            .err()
+            .map(|failure| connection.masker.failure(failure));
         if let Some(error) = &error {
             connection.console.error(format_args!("{}: {error}", node.name));
         }
@@ -411,7 +373,7 @@ impl Batch<'_> {
             .iter()
             .map(|entry| (entry.node.name.clone(), json!(entry.status.word())))
             .collect();
-        if let (Some(log), Some(lock)) = (place.log, lock) {
+        if let (Some(log), Some(lock)) = (&place.log, lock) {
             let closing = Closing {
                 status,
                 job_key: self.lock_key,

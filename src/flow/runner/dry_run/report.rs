@@ -185,7 +185,7 @@ impl Report {
             object["gate"] = json!({"kind": gate.word(), "message": masker.text(message)});
         }
         if let Some(error) = &self.error {
-            object["error"] = json!(masker.error(error, true));
+            object["error"] = json!(masker.sql(error));
         }
         object
     }
