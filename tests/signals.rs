@@ -66,7 +66,7 @@ fn a_signal_between_nodes_starts_no_further_node_and_a_resume_goes_on() {
     // Park the read before node b, then ask to stop.
     sandbox.fault(
         &json!({"match": {"method": "GET", "path": "/k/v1/records.json", "app": 1, "contains": "CANCEL:"},
-        "nth": 2, "action": "hold_before"}),
+        "nth": 1, "action": "hold_before"}),
     );
     let child = space.start(&["--business-key", "k"]);
     let hold = sandbox.wait_for_hold();

@@ -104,7 +104,7 @@ impl ErrorObject {
 /// What leads on: what the failure itself says, else what the code table says.
 pub fn steps(failure: &Failure, language: Language) -> Vec<String> {
     if failure.next.is_empty() {
-        codes::next_steps(&failure.code, failure.facts(), language)
+        codes::next_steps(failure.subject(), failure.facts(), language)
     } else {
         failure.next.clone()
     }
@@ -224,7 +224,7 @@ impl<'a> Output<'a> {
             self.write_message(&format!("{}\n", escape(line)));
         }
         if failure.form() == Form::Coded
-            && let Some(entry) = codes::find(&failure.code)
+            && let Some(entry) = codes::find(failure.subject())
         {
             self.write_message(&format!("note: {}\n", entry.says.get(self.choices.language)));
         }

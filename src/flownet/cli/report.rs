@@ -36,6 +36,7 @@ pub struct Failure {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Extra {
+    explained_by: Option<&'static str>,
     handed: Option<HandedRun>,
     blocked_run_ids: Vec<String>,
     last_line: Option<String>,
@@ -63,6 +64,7 @@ impl Failure {
             details: Vec::new(),
             next: Vec::new(),
             extra: Box::new(Extra {
+                explained_by: None,
                 handed: None,
                 blocked_run_ids: Vec::new(),
                 last_line: None,
@@ -112,6 +114,17 @@ impl Failure {
     pub fn last_line(mut self, line: impl Into<String>) -> Failure {
         self.extra.last_line = Some(line.into());
         self
+    }
+
+    /// The entry of the code table that explains this failure better than its own code does.
+    pub fn explained_by(mut self, entry: Option<&'static str>) -> Failure {
+        self.extra.explained_by = entry;
+        self
+    }
+
+    /// The entry of the code table to show.
+    pub(super) fn subject(&self) -> &str {
+        self.extra.explained_by.unwrap_or(&self.code)
     }
 
     /// Runs in the way; also printed as a last line (OUT-01).

@@ -57,6 +57,7 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
             prepared = Some(prepare::prepare(ctx, request)?);
         }
     }
+    check_access(ctx)?;
     refuse_when_stopped(ctx)?;
     let invocation_id = format!("invoke_{}", uuid()?);
     let lease = take_lock(ctx, request, &keys, &invocation_id, &mut dead_owner)?;
@@ -301,6 +302,14 @@ fn refuse_missing(request: &Request) -> Result<(), Failure> {
         )),
         _ => Ok(()),
     }
+}
+
+/// The two apps that are first needed after the lock was taken: a wrong id or token must not leave a trace.
+fn check_access(ctx: &Context) -> Result<(), Failure> {
+    for app in [&ctx.audit, &ctx.job_log] {
+        ctx.client.records(app, "limit 1", &["$id"], false)?;
+    }
+    Ok(())
 }
 
 /// A signal that came before anything was locked ends the start.

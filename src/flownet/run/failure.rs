@@ -40,6 +40,8 @@ pub struct Failure {
     pub facts: Vec<(&'static str, String)>,
     /// Runs in the way (MAX_ACTIVE_RUNS, RUN_ALREADY_EXISTS).
     pub blocked_run_ids: Vec<String>,
+    /// A code whose explanation fits better than that of `code`, which the contract fixes.
+    pub explained_by: Option<&'static str>,
     /// Set once the scheduler had the Run.
     pub handed: Option<Handed>,
 }
@@ -53,6 +55,7 @@ impl Failure {
             details: Vec::new(),
             facts: Vec::new(),
             blocked_run_ids: Vec::new(),
+            explained_by: None,
             handed: None,
         }
     }
@@ -71,7 +74,14 @@ impl Failure {
 
     /// A kintone request that failed (ADJ-02).
     pub fn remote(error: &kintone::Error) -> Self {
-        Self::new(remote_code(error), error.to_string())
+        Self::about(error, error.to_string())
+    }
+
+    fn about(error: &kintone::Error, text: String) -> Self {
+        let access = matches!(error.kind(), ErrorKind::Auth | ErrorKind::NotFound);
+        let mut failure = Self::new(remote_code(error), text);
+        failure.explained_by = access.then_some("KINTONE_ACCESS");
+        failure
     }
 }
 
@@ -128,7 +138,13 @@ impl From<NoRandomness> for Failure {
 
 impl From<ChildError> for Failure {
     fn from(e: ChildError) -> Self {
-        Self::new(e.code.as_str(), e.to_string())
+        // The contract's sentence, then what is known of the cause and what the runner itself said (item 9).
+        let failure = Self::new(e.code.as_str(), e.message);
+        let said = e.stderr_tail.lines().filter(|line| !line.trim().is_empty());
+        e.hint
+            .into_iter()
+            .chain(said.map(|line| format!("runner: {line}")))
+            .fold(failure, Self::detail)
     }
 }
 
@@ -169,7 +185,7 @@ impl From<CommitError> for Failure {
         match e {
             CommitError::Lost => Self::new("NETWORK_LEASE_INTERRUPTED", text),
             CommitError::Undecided(_) => Self::new("AMBIGUOUS_WRITE", text),
-            CommitError::Refused { error, .. } => Self::new(remote_code(&error), text),
+            CommitError::Refused { error, .. } => Self::about(&error, text),
             CommitError::Foreign { .. } => Self::new("REVISION_CONFLICT", text),
             CommitError::Vanished { .. } => Self::new("RECORD_NOT_FOUND", text),
         }

@@ -228,7 +228,9 @@ impl Scheduler<'_> {
 
     /// Nothing forbids a further node: no signal, no hold, and the lock is still ours (SCH-07).
     fn may_start(&mut self, course: &mut Course) -> Result<bool, Failure> {
-        let free = self.nobody_holds(course)?;
+        // A Run that was made a moment ago starts its first node at once: the start commit is fenced anyway.
+        let just_made = self.ready.mode == Mode::New && self.ready.ledger.attempts.is_empty();
+        let free = just_made || self.nobody_holds(course)?;
         // Asked last: a signal that came during the read must not start a node either.
         if free && self.ctx.stop.is_requested() {
             course.early = Some(Ending {

@@ -365,6 +365,26 @@ pub(super) const ENTRIES: &[Entry] = &[
             "kintone が要求を拒否したか、処理に失敗しました。",
         ),
     ),
+    entry(
+        "KINTONE_ACCESS",
+        ExitClass::Remote,
+        text(
+            "kintone does not accept an app id or an API token of this command.",
+            "このコマンドのアプリ id または API トークンを kintone が受け付けません。",
+        ),
+        &[
+            step(
+                "",
+                "compare KSQL_FLOWNET_..._APP_ID and ..._API_TOKEN of the app named above with the app's settings; after a new token, update the app",
+                "上に示したアプリの KSQL_FLOWNET_..._APP_ID と ..._API_TOKEN をアプリの設定と照合する。トークンを作った後はアプリを更新する",
+            ),
+            step(
+                "",
+                "then repeat the same command",
+                "その後、同じコマンドを実行する",
+            ),
+        ],
+    ),
     remote(
         "REMOTE_UNAVAILABLE",
         text("kintone cannot be reached.", "kintone に接続できません。"),

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use super::super::report::Failure;
 use super::super::settings::{Environment, IoSettings, RunSettings};
 use super::network_file::{self, NetworkFile};
-use super::run_network::{Arguments, FALLBACK};
+use super::run_network::{Arguments, FALLBACK, translate};
 use super::settings_failure;
-use crate::flownet::child::{ChildError, StopSignal, machine};
+use crate::flownet::child::{StopSignal, machine};
 use crate::flownet::clock::{Clock as _, SystemClock};
 use crate::flownet::definition::{Network, Problem, business_key};
-use crate::flownet::profile::{self, Capabilities, ProfileError};
+use crate::flownet::profile::{self, Capabilities};
 
 /// What the checks found out.
 pub struct Checked {
@@ -58,7 +58,7 @@ pub fn check(
     let configured = env
         .optional("KSQL_FLOWNET_IO_DIR")
         .is_ok_and(|value| value.is_some());
-    let io = if configured || needs_import(&network) || needs_export(&network) {
+    let io = if configured || network.has_inputs() || network.has_outputs() {
         Some(IoSettings::read(env).map_err(settings_failure(FALLBACK))?)
     } else {
         None
@@ -97,30 +97,9 @@ fn check_runner(
     settings: &RunSettings,
     stop: &StopSignal,
 ) -> Result<Capabilities, Failure> {
-    let answer = machine::capabilities(&settings.runner, stop).map_err(|error| child_failure(&error))?;
-    let capabilities = profile::parse_capabilities(&answer).map_err(|error| profile_failure(&error))?;
-    profile::check_capabilities(&capabilities, needs_import(network), needs_export(network))
-        .map_err(|error| profile_failure(&error))?;
+    let answer = machine::capabilities(&settings.runner, stop).map_err(|error| translate(error.into()))?;
+    let capabilities = profile::parse_capabilities(&answer).map_err(|error| translate(error.into()))?;
+    profile::check_capabilities(&capabilities, network.has_inputs(), network.has_outputs())
+        .map_err(|error| translate(error.into()))?;
     Ok(capabilities)
-}
-
-fn needs_import(network: &Network) -> bool {
-    network.nodes.iter().any(|node| !node.inputs.is_empty())
-}
-
-fn needs_export(network: &Network) -> bool {
-    network.nodes.iter().any(|node| !node.outputs.is_empty())
-}
-
-/// A machine command that failed: the contract's sentence, then what the runner itself said (item 9).
-fn child_failure(error: &ChildError) -> Failure {
-    let failure = Failure::new(error.code.as_str(), error.message.clone());
-    let hint = error.hint.iter().cloned();
-    let tail = error.stderr_tail.lines().filter(|line| !line.trim().is_empty());
-    hint.chain(tail.map(|line| format!("runner: {line}")))
-        .fold(failure, Failure::detail)
-}
-
-fn profile_failure(error: &ProfileError) -> Failure {
-    Failure::new(error.code(), error.to_string())
 }

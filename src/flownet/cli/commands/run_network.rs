@@ -227,8 +227,8 @@ fn outcome(mode: Option<Mode>) -> &'static str {
     }
 }
 
-fn translate(failure: run::Failure) -> Failure {
-    let mut shown = Failure::new(failure.code, failure.message);
+pub(super) fn translate(failure: run::Failure) -> Failure {
+    let mut shown = Failure::new(failure.code, failure.message).explained_by(failure.explained_by);
     shown.details = failure.details;
     for (name, value) in failure.facts {
         shown = shown.fact(name, value);

@@ -7,6 +7,7 @@ use super::super::output::{Output, Requests, escape};
 use super::super::report::Failure;
 use super::super::settings::{ControlSettings, Environment, check_profile};
 use super::super::walk::Words;
+use super::run_network::translate;
 use super::{settings_failure, traffic};
 use crate::flownet::clock::{Clock as _, SystemClock};
 use crate::flownet::status::json::Object;
@@ -76,7 +77,7 @@ fn execute(
         selection,
     });
     let requests = traffic(&client, output);
-    let facts = gathered.map_err(|f| Failure::new(f.code, f.message))?;
+    let facts = gathered.map_err(translate)?;
     let document = status::document(&facts, SystemClock.now());
     if output.choices().json {
         output.json_pretty(&Answer {
