@@ -228,9 +228,10 @@ impl Ledger {
     fn changes(&self) -> Vec<Change> {
         let mut all: Vec<Change> = Vec::new();
         all.extend(self.run.change());
-        all.extend(self.nodes.iter().filter_map(Entry::change));
-        all.extend(self.hold.iter().filter_map(Entry::change));
+        // Before the nodes: of a network too large for one commit, the first part must tell who made it.
         all.extend(self.invocations.iter().filter_map(Entry::change));
+        all.extend(self.hold.iter().filter_map(Entry::change));
+        all.extend(self.nodes.iter().filter_map(Entry::change));
         all.extend(self.attempts.iter().filter_map(Entry::change));
         all.extend(self.operations.iter().map(|f| Change::Insert {
             role: Role::Audit,
@@ -242,11 +243,9 @@ impl Ledger {
     fn settle(&mut self, revisions: Vec<u64>) {
         let mut revisions = revisions.into_iter();
         self.run.settle(&mut revisions);
-        self.nodes.iter_mut().for_each(|e| e.settle(&mut revisions));
-        if let Some(hold) = &mut self.hold {
-            hold.settle(&mut revisions);
-        }
         self.invocations.iter_mut().for_each(|e| e.settle(&mut revisions));
+        self.hold.iter_mut().for_each(|e| e.settle(&mut revisions));
+        self.nodes.iter_mut().for_each(|e| e.settle(&mut revisions));
         self.attempts.iter_mut().for_each(|e| e.settle(&mut revisions));
         self.operations.clear();
         self.permits.clear();

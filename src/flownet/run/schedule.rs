@@ -11,7 +11,7 @@ use crate::flownet::child::workdir::RunDirectory;
 use crate::flownet::definition::Network;
 use crate::flownet::key;
 use crate::flownet::lease::Lease;
-use crate::flownet::record::status::{AttemptStatus, HoldState, Mode, NodeStatus};
+use crate::flownet::record::status::{AttemptStatus, HoldState, Mode, NodeStatus, RunStatus};
 use crate::flownet::record::{Hold, NodeState, Run};
 use crate::flownet::rule::aggregate::aggregate;
 use crate::flownet::rule::schedule::{Disposition, Scope, blocked_closure, disposition};
@@ -87,6 +87,10 @@ pub fn run(ctx: &Context, lease: Lease, ready: Ready) -> Result<Finish, Failure>
 fn finish(ctx: &Context, lease: Lease, ready: &mut Ready, course: Course) -> Result<Finish, Failure> {
     let now = ctx.clock.now();
     let status = refresh_aggregate(&mut ready.ledger, now);
+    if status.is_terminal() && status != RunStatus::Success {
+        // Independent branches ran on after the first failure: the Run ends now (AGG-02).
+        *ready.ledger.run.edit() = ready.ledger.run.get().with_aggregate(status, now);
+    }
     let ending = course
         .early
         .unwrap_or_else(|| close::ending(status, course.io_code));
@@ -136,7 +140,7 @@ fn fail(ctx: &Context, lease: Lease, ready: &mut Ready, failure: Failure) -> Fai
 }
 
 /// Writes the aggregate of the nodes into the Run, if it changed or the Run starts now.
-pub fn refresh_aggregate(ledger: &mut Ledger, now: Timestamp) -> crate::flownet::record::status::RunStatus {
+pub fn refresh_aggregate(ledger: &mut Ledger, now: Timestamp) -> RunStatus {
     let run: &Run = ledger.run.get();
     let started = !run.started_at.is_empty();
     let status = aggregate(ledger.nodes.iter().map(|n| n.get().status), started);
