@@ -378,3 +378,28 @@ fn long_jobs_leave_checkpoints() {
     assert_eq!(puts.count(), 2, "one checkpoint, one final record");
     assert_eq!(value(&only_log_record(&sandbox), "written_count"), "2600");
 }
+
+#[test]
+fn a_refused_value_is_explained_in_kintones_words_unless_values_are_hidden() {
+    const REFUSED: &str = "-- @ksql dialect: 1
+UPSERT INTO LAPP_顧客マスタ (顧客コード, 顧客名) VALUES ('C00001', 'x') KEY (顧客コード);
+";
+    let sandbox = Sandbox::start("flow-run");
+    for (logging, shown) in [(json!({}), true), (json!({"maskFields": ["顧客名"]}), false)] {
+        let bench = Bench::with_profile(&sandbox, &json!({"logging": logging}));
+        bench.write("refused.sql", REFUSED);
+        let errors = json!({"records[0].顧客名.value": {"messages": ["secret-value is not accepted"]}});
+        let body = json!({"code": "CB_VA01", "id": "x", "message": "refused", "errors": errors}).to_string();
+        sandbox.fault(&json!({
+            "match": {"method": "PUT", "app": CUSTOMERS.0}, "action": "status", "status": 400, "body": body,
+        }));
+        let ended = bench.line("run -f refused.sql");
+        assert_eq!(ended.code, Some(3), "{ended:?}");
+        assert!(
+            ended.stderr.contains("CB_VA01 at records[0].顧客名.value"),
+            "{ended:?}"
+        );
+        assert_eq!(ended.stderr.contains("secret-value"), shown, "{ended:?}");
+        assert_eq!(format!("{:?}", journal(&bench)).contains("secret-value"), shown);
+    }
+}

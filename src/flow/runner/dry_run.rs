@@ -40,7 +40,7 @@ pub fn run(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> {
     let batch = Rehearsal::prepare(connection, flags)?;
     let report = batch.job(&job);
     if flags.has("--json") {
-        connection.console.machine(report.to_json(&connection.masker));
+        connection.console.machine(report.to_json());
     } else {
         report.print(&connection.console);
     }
@@ -80,10 +80,7 @@ pub fn run_all(
     let exits: Vec<Exit> = reports.iter().map(Report::exit).collect();
     let exit = preview_exit(&exits);
     if flags.has("--json") {
-        let jobs: Vec<Value> = reports
-            .iter()
-            .map(|report| report.to_json(&connection.masker))
-            .collect();
+        let jobs: Vec<Value> = reports.iter().map(Report::to_json).collect();
         connection.console.machine(json!({
             "formatVersion": 1,
             "kind": "DRY_RUN_BATCH",
@@ -132,12 +129,11 @@ impl<'a> Rehearsal<'a> {
         let limit = self.samples.as_ref().map_or(DEFAULT_SAMPLES, |limit| *limit);
         let mut report = Report::new(&job.file_name, profile, &self.options.as_of.text, limit);
         if let Err(failure) = &self.samples {
-            report.fail(failure, false);
+            report.fail(failure, false, &self.connection.masker);
         } else {
             self.rehearse(job, limit, &mut report);
         }
-        self.journal
-            .write(Event::DryRunFinish, report.to_json(&self.connection.masker));
+        self.journal.write(Event::DryRunFinish, report.to_json());
         report
     }
 
@@ -147,7 +143,7 @@ impl<'a> Rehearsal<'a> {
         let findings = validate::findings(self.connection, &self.client, &self.forms, job);
         report.read_calls += self.calls() - before;
         if let Some(failure) = job.refusal_by(&findings) {
-            report.fail(&failure, false);
+            report.fail(&failure, false, &self.connection.masker);
             return;
         }
         let remote = Remote::new(&self.client, profile, &self.forms);
@@ -168,16 +164,16 @@ impl<'a> Rehearsal<'a> {
                 Ok(outcome) => {
                     self.note(job, statement, &outcome, calls, report);
                     if let OutcomeKind::ExitTaken(message) = &outcome.kind {
-                        report.end_at(Gate::Exit, message);
+                        report.end_at(Gate::Exit, message.clone());
                         return;
                     }
                 }
                 Err(error) => {
                     let failure = engine::failure_of(&error);
                     if failure.code == ResultCode::AssertFailed {
-                        report.end_at(Gate::Assert, &failure.message);
+                        report.end_at(Gate::Assert, self.connection.masker.failure(&failure));
                     } else {
-                        report.fail(&failure, true);
+                        report.fail(&failure, true, &self.connection.masker);
                     }
                     return;
                 }

@@ -100,7 +100,7 @@ fn with(flags: &Flags, secrets: Secrets, command: impl FnOnce(&Connection) -> Re
         }
     };
     command(&connection).unwrap_or_else(|failure| {
-        connection.console.error(&failure);
+        connection.console.error(connection.masker.failure(&failure));
         failure.exit()
     })
 }

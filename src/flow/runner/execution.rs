@@ -276,7 +276,7 @@ impl Running<'_> {
                     end
                 }
                 Err(failure) => {
-                    let text = failure.message.clone();
+                    let text = self.place.connection.masker.failure(&failure);
                     let violated = failure.code == ResultCode::AssertFailed;
                     outcome = Err(failure);
                     let end = if violated {
@@ -336,7 +336,7 @@ impl Running<'_> {
                 if failure.code != ResultCode::Cancelled {
                     self.place.journal.write(
                         Event::CancelledWithError,
-                        json!({"job": self.job.name, "error": failure.message}),
+                        json!({"job": self.job.name, "error": self.place.connection.masker.failure(&failure)}),
                     );
                 }
                 Err(boundary.failure(Interrupt::Cancelled))

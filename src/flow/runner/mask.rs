@@ -97,11 +97,17 @@ impl Masker {
         }
     }
 
-    /// The text of a failure. Those of the SQL may quote it: its literals are treated like those of logged SQL.
+    /// The text of a failure. Those of statements may quote SQL: its literals are treated like those of logged SQL. What
+    /// kintone said is left out when values are to be hidden.
     pub fn failure(&self, failure: &Failure) -> String {
-        match failure.code {
-            ResultCode::SqlError => self.sql(&failure.message),
-            _ => self.text(&failure.message),
+        let quoted = failure
+            .quoted
+            .as_ref()
+            .filter(|_| self.fields.is_empty() && !self.strip_literals);
+        match (failure.code, quoted) {
+            (ResultCode::SqlError | ResultCode::AssertFailed, _) => self.sql(&failure.message),
+            (_, Some(quoted)) => self.text(&format!("{} - {quoted}", failure.message)),
+            (_, None) => self.text(&failure.message),
         }
     }
 }
@@ -210,6 +216,17 @@ mod tests {
             "100",
             "only SQL and samples are stripped"
         );
+    }
+
+    #[test]
+    fn what_kintone_said_is_shown_unless_values_are_hidden() {
+        let mut failure = Failure::new(ResultCode::ApiError, "HTTP 400 token-123");
+        failure.quoted = Some("record.a.value: \"x\" is not an option".to_owned());
+        let shown = masker(&["token-123"], &[], false).failure(&failure);
+        assert_eq!(shown, "HTTP 400 *** - record.a.value: \"x\" is not an option");
+        for hiding in [masker(&[], &["a"], false), masker(&[], &[], true)] {
+            assert_eq!(hiding.failure(&failure), "HTTP 400 token-123");
+        }
     }
 
     #[test]

@@ -26,11 +26,11 @@ pub enum StatementEnd {
     AssertPassed,
     /// `ASSERT WARN` does not hold; the text says why.
     AssertWarning(String),
-    /// The assertion does not hold; the text says why.
+    /// The assertion does not hold; the text says why, masked.
     AssertViolation(String),
     /// The job ends here as NO_DATA; the message of the script.
     ExitTaken(String),
-    /// An error.
+    /// An error, masked.
     Failed(String),
     /// Not run, because an earlier statement ended the job.
     Skipped(&'static str),
@@ -223,9 +223,7 @@ impl<'a> Recorder<'a> {
         self.reported.0 += counts.written;
         self.reported.1 += counts.deleted;
         let (error, reason) = match end {
-            StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
-                (json!(self.masker.sql(text)), Value::Null)
-            }
+            StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => (json!(text), Value::Null),
             StatementEnd::Skipped(reason) => (Value::Null, json!(reason)),
             _ => (Value::Null, Value::Null),
         };
@@ -262,7 +260,7 @@ impl<'a> Recorder<'a> {
             StatementEnd::AssertWarning(text) => format!(" ASSERT_WARNING {}", self.masker.sql(text)),
             StatementEnd::ExitTaken(text) => format!(" EXIT_NO_DATA {}", self.masker.text(text)),
             StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
-                format!(" error: {}", self.masker.sql(text))
+                format!(" error: {text}")
             }
             StatementEnd::Skipped(reason) => format!(" skipped ({reason})"),
         };

@@ -43,7 +43,7 @@ pub fn run(invocation: &Invocation) -> Exit {
     };
     if flags.has("--dry-run") {
         return dry_run::run(&connection, flags).unwrap_or_else(|failure| {
-            connection.console.error(&failure);
+            connection.console.error(connection.masker.failure(&failure));
             failure.exit()
         });
     }
@@ -243,6 +243,11 @@ impl Single<'_> {
         if matches!(end.code(), ResultCode::LockConflict | ResultCode::LockUnavailable) {
             return;
         }
+        let error = end
+            .outcome
+            .as_ref()
+            .err()
+            .map(|failure| self.connection.masker.failure(failure));
         let ending = Ending {
             kind: "job",
             batch_id,
@@ -253,7 +258,7 @@ impl Single<'_> {
                 name: &job.name,
                 script: &job.file_name,
                 status: end.status(),
-                error: end.outcome.as_ref().err().map(|failure| failure.message.as_str()),
+                error: error.as_deref(),
             }],
         };
         ending.announce(

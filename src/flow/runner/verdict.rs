@@ -211,6 +211,9 @@ impl ResultCode {
     }
 }
 
+/// Refused values of one request that are quoted.
+const MAX_PATHS: usize = 5;
+
 /// Why a command, or a job in it, did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -220,6 +223,8 @@ pub struct Failure {
     pub detail: String,
     /// One line for people: what happened to which object, and what to do.
     pub message: String,
+    /// What kintone said about it. It may quote field values, so that it is only shown when none is hidden.
+    pub quoted: Option<String>,
 }
 
 impl Failure {
@@ -234,6 +239,7 @@ impl Failure {
             code,
             detail: detail.into(),
             message: message.into(),
+            quoted: None,
         }
     }
 
@@ -287,7 +293,24 @@ impl From<&kintone::Error> for Failure {
             (ErrorKind::Transport, None) => "NETWORK_ERROR".to_owned(),
             (_, None) => code.word().to_owned(),
         };
-        Self::detailed(code, detail, error.to_string())
+        Self {
+            quoted: said(error),
+            ..Self::detailed(code, detail, error.to_string())
+        }
+    }
+}
+
+/// kintone's own words: by path for refused values, else as a whole.
+fn said(error: &kintone::Error) -> Option<String> {
+    let paths: Vec<String> = error
+        .paths()
+        .map(|(path, message)| format!("{path}: {message}"))
+        .take(MAX_PATHS)
+        .collect();
+    if paths.is_empty() {
+        error.message().map(str::to_owned)
+    } else {
+        Some(paths.join("; "))
     }
 }
 

@@ -101,20 +101,20 @@ impl Report {
     }
 
     /// The job failed; `incomplete` when statements had been previewed before.
-    pub fn fail(&mut self, failure: &Failure, incomplete: bool) {
+    pub fn fail(&mut self, failure: &Failure, incomplete: bool, masker: &Masker) {
         self.status = JobStatus::Failed;
         self.exit = failure.exit();
         self.incomplete = incomplete;
-        self.error = Some(failure.message.clone());
+        self.error = Some(masker.failure(failure));
     }
 
     /// The job would end at a gate.
-    pub fn end_at(&mut self, gate: Gate, message: &str) {
+    pub fn end_at(&mut self, gate: Gate, message: String) {
         (self.status, self.exit) = match gate {
             Gate::Assert => (JobStatus::Aborted, Exit::Asserted),
             Gate::Exit => (JobStatus::NoData, Exit::Done),
         };
-        self.gate = Some((gate, message.to_owned()));
+        self.gate = Some((gate, message));
     }
 
     /// Adds a preview; gives its samples as JSON, all of them.
@@ -146,7 +146,7 @@ impl Report {
     }
 
     /// The `DRY_RUN` object.
-    pub fn to_json(&self, masker: &Masker) -> Value {
+    pub fn to_json(&self) -> Value {
         let writes: Vec<Value> = self
             .targets
             .iter()
@@ -182,10 +182,10 @@ impl Report {
             "incomplete": self.incomplete,
         });
         if let Some((gate, message)) = &self.gate {
-            object["gate"] = json!({"kind": gate.word(), "message": masker.text(message)});
+            object["gate"] = json!({"kind": gate.word(), "message": message});
         }
         if let Some(error) = &self.error {
-            object["error"] = json!(masker.sql(error));
+            object["error"] = json!(error);
         }
         object
     }
