@@ -5,7 +5,7 @@
                  --notice NAME=FILE...
 
 Writes FOLDER/sbom.cdx.json (CycloneDX 1.5) and FOLDER/licences/. Asks `cargo metadata`, reads Cargo.lock and the
-sources that cargo has unpacked; needs no network. The same input gives the same bytes.
+sources that cargo has unpacked. The same input gives the same bytes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPY|NOTICE|UNLICENSE|AUTHORS)", re.IGNO
 
 def metadata(*options):
     """cargo's view of the packages for the released target."""
-    command = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version=1", "--locked", "--offline"]
+    command = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version=1", "--locked"]
     result = subprocess.run(command + [f"--filter-platform={TARGET}", *options], stdout=subprocess.PIPE, check=True)
     return json.loads(result.stdout)
 

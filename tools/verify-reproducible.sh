@@ -11,7 +11,8 @@ first=$work/a second=$work/another/and/deeper/folder
 mkdir -p "$first" "$second"
 for copy in "$first" "$second"; do
     # What git knows, as it is in the work tree: no target folder, no left-overs.
-    git ls-files -z --cached --others --exclude-standard | tar --null --files-from=- --ignore-failed-read -cf - 2>/dev/null | tar -xf - -C "$copy"
+    git ls-files -z --cached --others --exclude-standard | tar --null --files-from=- --ignore-failed-read -cf - |
+        tar -xf - -C "$copy"
 done
 ln -s "${CARGO_HOME:-$HOME/.cargo}" "$work/second-cargo-home"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
@@ -21,6 +22,7 @@ unset CARGO_TARGET_DIR
 (umask 022 && cd "$first" && TZ=Asia/Tokyo LANG=C.UTF-8 tools/static.sh) >"$work/first.txt"
 (umask 077 && cd "$second" && TZ=America/New_York LC_ALL=POSIX CARGO_HOME=$work/second-cargo-home tools/static.sh) >"$work/second.txt"
 
+[ "$(wc -l <"$work/first.txt")" = 3 ] || { echo "verify-reproducible: no three programs were built" >&2; exit 1; }
 different=0
 while read -r path size _ _ sum && read -r _ other_size _ _ other_sum <&3; do
     name=${path##*/}

@@ -1,5 +1,5 @@
-//! A root folder with the static programs and nothing of the system: no library, no zone files, no certificates, no /proc,
-//! no shell. Programs are started in it by `chroot`, or without root's rights by `unshare`.
+//! A root folder with the static programs and nothing of the system: no library, no zone files, no certificates, no device,
+//! no shell. Only the kernel's /proc is there, as on any Linux: without it no program could prove which process it is.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -43,7 +43,9 @@ impl EmptyRoot {
         root.copy(&project.join("tests/data/tls/other-ca.pem"), "/etc/other-ca.pem");
         // What the kernel's own device is elsewhere: the standard input of a job, always at its end.
         root.write("/dev/null", "");
-        fs::create_dir(root.host("/work")).unwrap();
+        for folder in ["/proc", "/work"] {
+            fs::create_dir(root.host(folder)).unwrap();
+        }
         root
     }
 
@@ -77,19 +79,17 @@ impl EmptyRoot {
         }
     }
 
-    /// A program of the root folder, ready to start, with an empty environment.
+    /// A program of the root folder, ready to start, with an empty environment. Needs no rights where the kernel lets users
+    /// have name spaces of their own. Every step becomes the next one, so the process that is started is the program.
     pub fn command(&self, program: &str) -> Command {
-        let mut command = if rustix::process::geteuid().is_root() {
-            let mut command = Command::new("/usr/sbin/chroot");
-            command.arg(&self.path);
-            command
-        } else {
-            let mut command = Command::new("/usr/bin/unshare");
-            command.arg("--map-root-user").arg("--root").arg(&self.path);
-            command
-        };
-        command.arg(format!("/bin/{program}")).env_clear();
-        command.stdin(Stdio::null());
+        const ENTER: &str = "/usr/bin/mount --rbind /proc \"$0/proc\" && exec /usr/sbin/chroot \"$0\" \"$@\"";
+        let mut command = Command::new("/usr/bin/unshare");
+        command.env_clear().stdin(Stdio::null()).arg("--mount");
+        if !rustix::process::geteuid().is_root() {
+            command.arg("--map-root-user");
+        }
+        command.args(["/bin/sh", "-c", ENTER]).arg(&self.path);
+        command.arg(format!("/bin/{program}"));
         command
     }
 
@@ -150,15 +150,7 @@ pub struct Stand {
 impl Stand {
     /// Seeds `/kintone` and serves it.
     pub fn start(root: &EmptyRoot) -> Stand {
-        let seed = [
-            "seed",
-            "--dir",
-            "/kintone",
-            "--orders",
-            "300",
-            "--customers",
-            "20",
-        ];
+        let seed = ["seed", "--dir", "/kintone"];
         root.run("kintone-sandbox", &seed, &[]).expect(0);
         let serve = [
             "serve",
@@ -202,7 +194,7 @@ impl Drop for Stand {
     }
 }
 
-/// SIGTERM for a program started by [`EmptyRoot::command`]: chroot and unshare become it, they have no child of their own.
+/// SIGTERM for a program started by [`EmptyRoot::command`].
 pub fn send_sigterm(child: &Child) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
