@@ -72,11 +72,14 @@ struct Inner {
 
 /// kintone's own error object, or what could be read of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ApiError {
+pub struct ApiError {
+    /// For example `GAIA_CO02`.
     pub code: Option<String>,
+    /// In the language of the account.
     pub message: Option<String>,
     /// Paths of CB_VA01 with their messages joined.
     pub paths: Vec<(String, String)>,
+    /// Which request of a bulkRequest it is about, from 0.
     pub bulk_index: Option<usize>,
 }
 
