@@ -65,7 +65,7 @@ impl Condition {
                 format!("({})", parts.iter().map(Self::sql).collect::<Vec<_>>().join(word))
             }
             Self::Not(inner) => format!("NOT ({})", inner.sql()),
-            Self::Number(operator, value) if value.is_empty() => format!("数 {operator} ''"),
+            Self::Number(operator, "") => format!("数 {operator} ''"),
             Self::Number(operator, value) => format!("数 {operator} {value}"),
             Self::Text(operator, value) => format!("文 {operator} '{value}'"),
             Self::Option(operator, value) => format!("選 {operator} '{value}'"),

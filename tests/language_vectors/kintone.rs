@@ -55,6 +55,10 @@ pub struct State {
     pub apps: BTreeMap<AppId, App>,
     pub requests: Vec<Request>,
     pub writes: Vec<Write>,
+    /// The write request that is refused, from 1.
+    pub refused_write: Option<usize>,
+    /// Keyword searches are cut short.
+    pub search_aborted: bool,
 }
 
 /// The model.
@@ -372,7 +376,9 @@ impl Apps for Kintone {
             .collect();
         let total = request.total_count.then(|| total.to_string());
         let body = serde_json::to_vec(&json!({"records": records, "totalCount": total})).unwrap();
-        decode::page(&body, &request.fields, into).map_err(AppsError::new)
+        decode::page(&body, &request.fields, into).map_err(AppsError::new)?;
+        into.search_aborted = state.search_aborted && request.query.contains(" like ");
+        Ok(())
     }
 
     fn write(&self, _: &WritePermit, chunk: &WriteChunk<'_>) -> Result<Written, AppsError> {
@@ -391,6 +397,10 @@ impl Apps for Kintone {
             size: rows.len(),
             page: None,
         });
+        let sent = state.requests.iter().filter(|request| request.size > 0).count();
+        if state.refused_write == Some(sent) {
+            return Err(refused("GAIA_DA02"));
+        }
         let mut written = Written::default();
         for row in rows {
             let write = state.apply(chunk, row)?;

@@ -9,6 +9,7 @@ mod expectation;
 mod kintone;
 mod query;
 mod run;
+mod session;
 
 use std::path::{Path, PathBuf};
 

@@ -142,6 +142,7 @@ impl Dml<'_, '_> {
                 fields: fields.clone(),
                 limit: ReadLimit::Never,
                 at_most: None,
+                partial: false,
             };
             self.reader.scan(&scan, &mut |page| {
                 for row in 0..page.rows() {

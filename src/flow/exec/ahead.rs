@@ -345,6 +345,7 @@ mod tests {
             fields: vec!["$id".to_owned()],
             limit: ReadLimit::Never,
             at_most: None,
+            partial: false,
         };
         let mut found = Vec::new();
         reader

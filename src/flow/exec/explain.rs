@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::flow::apps::{AppId, PAGE_ROWS};
 use crate::flow::dml::BoundDml;
+use crate::flow::plan::filter::Filter;
 use crate::flow::plan::push::Relation as Reach;
 use crate::flow::plan::query::{BoundQuery, BoundSelect, CteBody};
 use crate::flow::plan::scope::{Origin, ScopeSource};
@@ -129,19 +130,14 @@ impl Executor<'_, '_> {
     ) -> Result<(), EngineError> {
         // Subqueries stay unknown: conditions with them are counted as local.
         let select = &fill::select(select, &[], &mut self.evaluator)?;
-        let single = select.sources.len() == 1;
         let (sent, rest) = self.push_joined(select);
         for (place, source) in select.sources.iter().enumerate() {
-            let counting = single && self.counts_only(select).is_some();
+            let counting = self.counts_only(select).is_some();
             let condition = sent.get(place).cloned().unwrap_or_default();
-            let relation = match (
-                single,
-                rest == crate::flow::plan::filter::Filter::Constant(true),
-                condition.is_empty(),
-            ) {
-                (true, true, _) => Reach::Exact,
-                (_, _, false) => Reach::Prefilter,
-                (_, _, true) => Reach::Local,
+            let relation = match (&rest, condition.is_empty()) {
+                (Filter::Constant(true), _) => Reach::Exact,
+                (_, false) => Reach::Prefilter,
+                (_, true) => Reach::Local,
             };
             let columns = needed(select, &rest, place);
             self.explain_source(source, &columns, condition, relation, counting, depth, plan)?;

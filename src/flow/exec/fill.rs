@@ -23,7 +23,7 @@ pub(in crate::flow) enum Filled {
 
 /// Puts results of subqueries into a value.
 pub(in crate::flow) fn scalar(value: &Scalar, filled: &[Filled]) -> Scalar {
-    let result = value.map::<Infallible>(&mut |part| {
+    let Ok(value) = value.map::<Infallible>(&mut |part| {
         Ok(match part {
             Scalar::Parameter(index) => match filled.get(*index) {
                 Some(Filled::Value(value)) => Some(value.clone()),
@@ -32,9 +32,7 @@ pub(in crate::flow) fn scalar(value: &Scalar, filled: &[Filled]) -> Scalar {
             _ => None,
         })
     });
-    match result {
-        Ok(value) => value,
-    }
+    value
 }
 
 /// Puts results of subqueries into a condition and decides every part that needs no row.

@@ -260,6 +260,7 @@ fn scan(app: AppId, fields: Vec<String>) -> Scan {
         fields,
         limit: ReadLimit::Always,
         at_most: None,
+        partial: false,
     }
 }
 

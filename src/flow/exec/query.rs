@@ -93,11 +93,14 @@ impl<'e, 'a> Executor<'e, 'a> {
             .map(|parameter| {
                 let visible = self.ctes.clone();
                 let mut query = parameter.query.clone();
-                if parameter.wanted == Wanted::Existence
-                    && query.unions.is_empty()
-                    && query.first.limit.is_none()
-                {
-                    query.first.limit = Some(1);
+                // One row answers EXISTS, two are enough to refuse a scalar.
+                let enough = match parameter.wanted {
+                    Wanted::Existence => Some(1),
+                    Wanted::Scalar => Some(2),
+                    Wanted::List => None,
+                };
+                if query.unions.is_empty() && query.first.limit.is_none() {
+                    query.first.limit = enough;
                 }
                 let rows = self.query(&query);
                 self.ctes = visible;
@@ -250,11 +253,16 @@ fn filled(rows: &Relation, wanted: Wanted) -> Result<Filled, EngineError> {
             (0..rows.rows()).map(|row| rows.cell(row, 0).to_owned()).collect(),
         )),
         Wanted::Scalar => {
-            let found = rows.rows();
-            if found != 1 {
+            if rows.rows() == 0 {
                 return Err(EngineError::argument(say!(
-                    "a scalar subquery must give exactly 1 row, not {found}",
-                    "スカラー副問い合わせ (scalar subquery) の結果は 1 行でなければなりません ({found} 行あります)"
+                    "a scalar subquery must give exactly 1 row, but there is none",
+                    "スカラー副問い合わせ (scalar subquery) の結果は 1 行でなければなりませんが、0 行です"
+                )));
+            }
+            if rows.rows() > 1 {
+                return Err(EngineError::argument(say!(
+                    "a scalar subquery must give exactly 1 row, but there are more",
+                    "スカラー副問い合わせ (scalar subquery) の結果は 1 行でなければなりませんが、2 行以上あります"
                 )));
             }
             let text = rows.cell(0, 0);

@@ -27,6 +27,8 @@ pub(in crate::flow) struct Scan {
     pub limit: ReadLimit,
     /// No more than so many matching records are wanted.
     pub at_most: Option<u64>,
+    /// The reader may break before the end: neither is the number of matches a reason to fail, nor are pages guessed.
+    pub partial: bool,
 }
 
 /// Takes pages until it breaks.
@@ -195,6 +197,7 @@ impl<'a> Reader<'a> {
                 total = matches;
                 if let Some(most) = self.limit(scan.limit)
                     && self.limited_rows + total > most
+                    && !scan.partial
                 {
                     return Err(EngineError::read_limit(most));
                 }
@@ -206,7 +209,7 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             last = Some(id_of(&page, page.rows() - 1)?);
-            if self.ahead > 1 && scan.at_most.is_none() && page.total_count.is_some() {
+            if self.ahead > 1 && scan.at_most.is_none() && !scan.partial && page.total_count.is_some() {
                 return Ahead::new(self, scan, &page, total)?.run(each);
             }
         }

@@ -165,6 +165,7 @@ impl Executor<'_, '_> {
             scan.condition = pushed.query;
             scan.limit = read_limit(select);
             scan.at_most = stops_after(select).filter(|_| exact);
+            scan.partial = stops_after(select).is_some();
         }
         let rest = pushed.rest;
         let evaluator = &mut self.evaluator;

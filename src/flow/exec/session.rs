@@ -102,10 +102,11 @@ impl<'a> Session<'a> {
             }
             ast::Statement::Describe(app) => self.world.form(resolved(app)?).map(|_| ()),
             ast::Statement::ShowApps => Ok(()),
-            ast::Statement::Explain(inner) => {
-                let inner = statement.with_tree((**inner).clone());
-                self.imagine(&inner)
-            }
+            ast::Statement::Explain(inner) => match &**inner {
+                ast::Statement::CreateTemp(_, query) => self.bind(query).map(|_| ()),
+                ast::Statement::Set(..) | ast::Statement::Declare(..) | ast::Statement::DropTemp(_) => Ok(()),
+                other => self.imagine(&statement.with_tree(other.clone())),
+            },
             _ => dml::bind(&mut self.world, statement).map(|_| ()),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::flow::apps::FieldType;
-use crate::flow::calendar::datetime_comparand;
+use crate::flow::calendar::{datetime_comparand, is_canonical_datetime, to_datetime};
 use crate::flow::exec::EngineError;
 use crate::flow::sql::ast::{Comparison, Condition, Expr, InList, Name, ServerFunction};
 use crate::flow::sql::message::say;
@@ -120,7 +120,10 @@ impl Binder<'_> {
             return Err(invalid_operator(left, operator.symbol(), &kind, span));
         }
         let (bound_right, _) = self.value(env, right)?;
-        let right = self.comparand(&kind, bound_right);
+        let (operator, right) = match self.whole_seconds(&kind, operator, &bound_right) {
+            Some(exact) => exact,
+            None => (operator, self.comparand(&kind, bound_right)),
+        };
         // The most frequent value compares as text after grouping (LNG-111).
         let mode = match left {
             Expr::Aggregate(call) if call.name == "MODE" => CompareMode::Text,
@@ -144,6 +147,29 @@ impl Binder<'_> {
             }
             other => other,
         }
+    }
+
+    /// An instant with a fraction of a second, such as `@NOW()`, against cells that have whole seconds: the comparison
+    /// with the second it lies in that says the same.
+    fn whole_seconds(
+        &self,
+        kind: &Type,
+        operator: Comparison,
+        right: &Scalar,
+    ) -> Option<(Comparison, Scalar)> {
+        let text = right.constant().filter(|_| kind.is_instant())?;
+        let zone = self.catalog.as_of().zone();
+        if is_canonical_datetime(&datetime_comparand(text, zone)) {
+            return None;
+        }
+        let second = to_datetime(text, zone).ok().filter(|second| !second.is_empty())?;
+        let operator = match operator {
+            Comparison::Less | Comparison::LessOrEqual => Comparison::LessOrEqual,
+            Comparison::Greater | Comparison::GreaterOrEqual => Comparison::Greater,
+            // No cell has a fraction: the text as it is equals none.
+            Comparison::Equal | Comparison::NotEqual => return None,
+        };
+        Some((operator, Scalar::Text(second)))
     }
 
     fn one_of(

@@ -3,6 +3,7 @@
 
 mod condition;
 mod group;
+mod inline;
 mod order;
 mod select;
 mod source;
@@ -100,6 +101,9 @@ impl<'c> Binder<'c> {
         for select in &selects {
             bound.push(self.select(select)?);
         }
+        for select in &mut bound {
+            self.take_in(select, &bodies, outer_ctes);
+        }
         let mut bound = bound.into_iter();
         let Some(first) = bound.next() else {
             return Err(EngineError::argument(say!(
@@ -148,6 +152,21 @@ impl<'c> Binder<'c> {
             offset,
             columns,
         })
+    }
+
+    /// Reads an app directly where a SELECT reads nothing but a plain expression over it that nobody else reads.
+    fn take_in(&mut self, select: &mut BoundSelect, bodies: &[CteBody], outer_ctes: usize) {
+        let [source] = select.sources.as_slice() else {
+            return;
+        };
+        let Origin::Cte(index) = source.origin else { return };
+        let body = index.checked_sub(outer_ctes).and_then(|own| bodies.get(own));
+        if let (Some(body), Some(cte)) = (body, self.ctes.get_mut(index))
+            && cte.uses == 1
+            && inline::take_in(select, body)
+        {
+            cte.uses = 0;
+        }
     }
 
     fn cte(&mut self, cte: &Cte, query: &ast::Query) -> Bind<(CteBody, Vec<ColumnInfo>)> {

@@ -156,18 +156,18 @@ impl Checker {
                 self.written_filter(filter);
             }
             Statement::ShowApps | Statement::Describe(_) => {}
-            Statement::Explain(inner) => {
-                if matches!(
-                    **inner,
-                    Statement::Explain(_) | Statement::CreateTemp(..) | Statement::Set(..)
-                ) {
-                    self.report(super::parse::unsupported(
-                        self.statement,
-                        "EXPLAIN of this statement",
-                    ));
+            Statement::Explain(inner) => match &**inner {
+                Statement::Explain(_) => {
+                    self.report(super::parse::unsupported(self.statement, "EXPLAIN EXPLAIN"));
                 }
-                self.statement(inner);
-            }
+                // What is only explained defines nothing.
+                Statement::CreateTemp(_, query) => self.query(query, &[]),
+                Statement::DropTemp(_) => {}
+                Statement::Set(_, value) | Statement::Declare(_, value) => {
+                    self.constant_value(value, "EXPLAIN");
+                }
+                other => self.statement(other),
+            },
         }
     }
 

@@ -1,0 +1,328 @@
+//! What vectors do not show: chunks and their events, failures in the middle, interruption, previews, plans.
+
+use std::sync::Mutex;
+
+use ksql_flownet::flow::apps::{AppId, Written};
+use ksql_flownet::flow::exec::{
+    ChunkEvent, Config, DryRun, EngineError, ErrorKind, Interrupt, Observer, Session, StatementOutcome,
+    Unobserved,
+};
+use ksql_flownet::flow::script::{ParseOptions, Script, parse};
+use ksql_flownet::flow::sql::message::Language;
+use serde_json::{Value, json};
+
+use super::kintone::Kintone;
+use super::run::config;
+
+fn model() -> Kintone {
+    let fixtures = super::read(&super::folder().join("fixtures.json"));
+    let many: Vec<Value> = (1..=250).map(|i| json!([format!("n{i}")])).collect();
+    let tables = json!({"APP51": {"fields": {"名": "SINGLE_LINE_TEXT"}, "columns": ["名"], "rows": many}});
+    Kintone::new(&fixtures, &tables)
+}
+
+fn settings() -> Config {
+    config(&json!({}), true)
+}
+
+fn script(sql: &str) -> Script {
+    let script = parse(
+        &format!("-- @ksql dialect: 1\n{sql}"),
+        &ParseOptions {
+            apps: Some(&settings().apps),
+            strict: false,
+        },
+    );
+    assert!(!script.has_errors(), "{sql}: {:?}", script.diagnostics);
+    script
+}
+
+/// Runs all statements; the outcome of the last one.
+fn run(
+    kintone: &Kintone,
+    config: Config,
+    observer: &dyn Observer,
+    sql: &str,
+) -> Result<StatementOutcome, EngineError> {
+    let script = script(sql);
+    let mut session = Session::new(kintone, config, observer);
+    let mut last = None;
+    for statement in &script.statements {
+        last = Some(session.run(statement)?);
+    }
+    Ok(last.unwrap())
+}
+
+#[derive(Default)]
+struct Watch {
+    events: Mutex<Vec<ChunkEvent>>,
+    /// Stop after so many chunks.
+    patience: Option<usize>,
+}
+
+impl Observer for Watch {
+    fn interrupted(&self) -> Option<Interrupt> {
+        let seen = self.events.lock().unwrap().len();
+        self.patience
+            .is_some_and(|most| seen >= most)
+            .then_some(Interrupt::Cancelled)
+    }
+
+    fn chunk_written(&self, event: &ChunkEvent) {
+        self.events.lock().unwrap().push(event.clone());
+    }
+}
+
+const MANY: &str = "UPSERT INTO APP20 (顧客コード, 顧客名) SELECT 名, 'x' FROM APP51 KEY (顧客コード)";
+
+#[test]
+fn every_chunk_is_told_with_its_last_key() {
+    let watch = Watch::default();
+    let outcome = run(&model(), settings(), &watch, MANY).unwrap();
+    assert_eq!(
+        outcome.written,
+        Written {
+            inserted: 250,
+            updated: 0,
+            deleted: 0
+        }
+    );
+    let events = watch.events.into_inner().unwrap();
+    let told: Vec<(u64, usize, &str, Option<&str>)> = events
+        .iter()
+        .map(|e| (e.chunk, e.records, e.operation, e.last_key.as_deref()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (1, 100, "UPSERT", Some("n100")),
+            (2, 100, "UPSERT", Some("n200")),
+            (3, 50, "UPSERT", Some("n250"))
+        ]
+    );
+    assert!(
+        events
+            .iter()
+            .all(|event| event.app == AppId(20) && event.key_field.as_deref() == Some("顧客コード"))
+    );
+}
+
+#[test]
+fn a_refused_chunk_ends_the_statement_and_earlier_ones_stay() {
+    let kintone = model();
+    kintone.state.lock().unwrap().refused_write = Some(2);
+    let watch = Watch::default();
+    let error = run(&kintone, settings(), &watch, MANY).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Apps);
+    assert_eq!(error.apps_error().unwrap().to_string(), "GAIA_DA02");
+    assert_eq!(watch.events.into_inner().unwrap().len(), 1);
+    assert_eq!(kintone.writes().len(), 100);
+}
+
+#[test]
+fn an_interrupt_stops_between_two_chunks() {
+    let kintone = model();
+    let watch = Watch {
+        patience: Some(2),
+        ..Watch::default()
+    };
+    let error = run(&kintone, settings(), &watch, MANY).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Interrupted(Interrupt::Cancelled));
+    assert_eq!(kintone.writes().len(), 200);
+}
+
+#[test]
+fn without_the_right_to_upsert_records_are_read_then_added_and_changed() {
+    let kintone = model();
+    let config = Config {
+        native_upsert: false,
+        ..settings()
+    };
+    let sql = "UPSERT INTO APP20 (顧客コード, 顧客名) VALUES ('C009', 'a'), ('neu', 'b'), ('C001', 'c') KEY (顧客コード)";
+    let watch = Watch::default();
+    run(&kintone, config, &watch, sql).unwrap();
+    let writes: Vec<(&str, u64, Value)> = kintone
+        .writes()
+        .into_iter()
+        .map(|write| (write.op, write.id, Value::Object(write.record)))
+        .collect();
+    assert_eq!(
+        writes,
+        [
+            ("insert", 4, json!({"顧客コード": "neu", "顧客名": "b"})),
+            ("update", 3, json!({"顧客名": "a"})),
+            ("update", 1, json!({"顧客名": "c"})),
+        ]
+    );
+    let keys: Vec<Option<String>> = watch
+        .events
+        .into_inner()
+        .unwrap()
+        .into_iter()
+        .map(|event| event.last_key)
+        .collect();
+    assert_eq!(keys, [Some("neu".to_owned()), Some("C001".to_owned())]);
+}
+
+#[test]
+fn a_search_that_was_cut_short_feeds_no_write() {
+    let kintone = model();
+    kintone.state.lock().unwrap().search_aborted = true;
+    let select = "SELECT 備考 FROM APP10 WHERE 備考 KLIKE '急ぎ'";
+    let outcome = run(&kintone, settings(), &Unobserved, select).unwrap();
+    assert_eq!(outcome.warnings.len(), 1);
+    for sql in [
+        format!("CREATE TEMP TABLE t AS {select}"),
+        format!("INSERT INTO APP50 (名) {select}"),
+        format!("ASSERT ({select}) = '急ぎ'"),
+        "DELETE FROM APP10 WHERE 備考 KLIKE '急ぎ'".to_owned(),
+        "UPDATE APP10 SET 数量 = 1 WHERE 備考 KLIKE '急ぎ'".to_owned(),
+    ] {
+        let error = run(&kintone, settings(), &Unobserved, &sql).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SearchAborted, "{sql}");
+    }
+    assert!(kintone.writes().is_empty());
+}
+
+/// A preview as JSON, and that nothing was written.
+fn preview(sql: &str) -> Value {
+    let kintone = model();
+    let config = Config {
+        dry_run: Some(DryRun { samples: 2 }),
+        ..settings()
+    };
+    let preview = run(&kintone, config, &Unobserved, sql).unwrap().preview.unwrap();
+    assert!(kintone.writes().is_empty());
+    assert!(
+        kintone
+            .requests()
+            .iter()
+            .all(|request| request.kind.starts_with("GET"))
+    );
+    let cells = |list: &[(String, String)]| -> Value {
+        list.iter().map(|(code, cell)| json!([code, cell])).collect()
+    };
+    let samples: Vec<Value> = preview
+        .samples
+        .iter()
+        .map(|s| json!([s.kind, s.key_field, s.key, cells(&s.before), cells(&s.after)]))
+        .collect();
+    let counts = preview.counts;
+    json!({
+        "app": preview.app.0, "operation": preview.operation, "requests": preview.estimated_writes,
+        "counts": [counts.inserted, counts.updated, counts.deleted], "samples": samples,
+    })
+}
+
+#[test]
+fn previews_count_and_show_and_write_nothing() {
+    assert_eq!(
+        preview("INSERT INTO APP50 (名, 量) VALUES ('a', 1e3), ('b', 2), ('c', 3)"),
+        json!({"app": 50, "operation": "INSERT", "requests": 1, "counts": [3, 0, 0], "samples": [
+            ["insert", null, null, [], [["名", "a"], ["量", "1000"]]],
+            ["insert", null, null, [], [["名", "b"], ["量", "2"]]],
+        ]})
+    );
+    assert_eq!(
+        preview(
+            "UPSERT INTO APP20 (顧客コード, 当月受注件数) VALUES ('C001', 3), ('C777', 1), ('C003', 2) KEY (顧客コード)"
+        ),
+        json!({"app": 20, "operation": "UPSERT", "requests": 1, "counts": [1, 2, 0], "samples": [
+            ["update", "顧客コード", "C001", [["顧客コード", "C001"], ["当月受注件数", "9"]], [["顧客コード", "C001"], ["当月受注件数", "3"]]],
+            ["insert", "顧客コード", "C777", [], [["顧客コード", "C777"], ["当月受注件数", "1"]]],
+        ]})
+    );
+    assert_eq!(
+        preview("UPDATE APP20 SET 当月受注件数 = 当月受注件数 + 1 WHERE $id >= 2"),
+        json!({"app": 20, "operation": "UPDATE", "requests": 1, "counts": [0, 2, 0], "samples": [
+            ["update", "$id", "2", [["当月受注件数", "1"]], [["当月受注件数", "2"]]],
+            ["update", "$id", "3", [["当月受注件数", ""]], [["当月受注件数", "1"]]],
+        ]})
+    );
+    assert_eq!(
+        preview("DELETE FROM APP30 WHERE 値 > 9"),
+        json!({"app": 30, "operation": "DELETE", "requests": 1, "counts": [0, 0, 2], "samples": [
+            ["delete", "$id", "1", [["名前", "r1"], ["タグ", ""], ["担当", ""], ["確度", "高"], ["コード", "10"], ["値", "10"], ["日時", "2026-08-01T00:00:00Z"]], []],
+            ["delete", "$id", "5", [["名前", "r5"], ["タグ", "A\nB\nC"], ["担当", ""], ["確度", "高"], ["コード", "20"], ["値", "100"], ["日時", "2026-08-02T00:00:00Z"]], []],
+        ]})
+    );
+    let many = preview(MANY);
+    assert_eq!(
+        (many["requests"].clone(), many["counts"].clone()),
+        (json!(3), json!([250, 0, 0]))
+    );
+}
+
+#[test]
+fn previews_see_temp_tables_and_refuse_what_a_run_refuses() {
+    let sql = "CREATE TEMP TABLE s AS SELECT 顧客コード AS k FROM APP10 GROUP BY 顧客コード; \
+               DELETE FROM APP20 WHERE 顧客コード NOT IN (SELECT k FROM s)";
+    assert_eq!(preview(sql)["counts"], json!([0, 0, 1]));
+    let config = Config {
+        dry_run: Some(DryRun { samples: 2 }),
+        ..settings()
+    };
+    let twice = "UPSERT INTO APP20 (顧客コード, 顧客名) VALUES ('x', 'a'), ('x', 'b') KEY (顧客コード)";
+    let error = run(&model(), config, &Unobserved, twice).unwrap_err();
+    assert!(error.message(Language::Japanese).contains("重複"), "{error}");
+}
+
+#[test]
+fn a_plan_names_queries_and_requests_and_reads_no_record() {
+    let kintone = model();
+    let script = script(
+        "CREATE TEMP TABLE s AS WITH big AS (SELECT 顧客コード AS k, SUM(金額) AS t FROM APP10 WHERE 金額 > 5 GROUP BY 顧客コード) \
+         SELECT c.顧客名, big.t FROM big INNER JOIN APP20 c ON c.顧客コード = big.k WHERE c.ランク = 'A' ORDER BY big.t LIMIT 3",
+    );
+    let mut session = Session::new(&kintone, settings(), &Unobserved);
+    let plan = session.explain(&script.statements[0]).unwrap();
+    type Line<'p> = (usize, &'p str, Option<&'p str>, Option<&'p str>, Option<u64>);
+    let steps: Vec<Line<'_>> = plan
+        .steps
+        .iter()
+        .map(|step| {
+            (
+                step.depth,
+                step.action,
+                step.query.as_deref(),
+                step.relation,
+                step.requests,
+            )
+        })
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            (0, "common table expression", None, None, None),
+            (1, "scan", Some("金額 > 5"), Some("exact"), Some(1)),
+            (1, "group", None, None, None),
+            (0, "read table", None, None, None),
+            (0, "scan", Some("ランク in (\"A\")"), Some("exact"), Some(1)),
+            (0, "join", None, None, None),
+            (0, "sort", None, None, None),
+        ]
+    );
+    assert_eq!(plan.estimated_requests(), 2);
+    assert!(
+        kintone
+            .requests()
+            .iter()
+            .filter_map(|request| request.page.as_ref())
+            .all(|page| page.query.ends_with("limit 1"))
+    );
+}
+
+#[test]
+fn places_of_run_time_errors_are_places_of_the_script() {
+    let kintone = model();
+    let script = script("SELECT 1 AS a;\nSELECT 名前,\n  無い FROM APP30");
+    let mut session = Session::new(&kintone, settings(), &Unobserved);
+    let error = session.run(&script.statements[1]).unwrap_err();
+    let position = error.position().unwrap();
+    assert_eq!((position.line, position.column), (4, 3));
+    let found = session.check(&script).unwrap();
+    assert_eq!(
+        (found[0].line, found[0].column, found[0].code),
+        (4, 3, "KSQL1202")
+    );
+}
