@@ -360,3 +360,21 @@ fn a_used_up_limit_is_no_success() {
         "{ended:?}"
     );
 }
+
+#[test]
+fn a_previewed_resume_prints_one_object() {
+    let batch = mixed();
+    assert_eq!(batch.exit("run-all jobs --as-of 2026-08-01T00:00:00+09:00"), 2);
+    let ended = batch.bench.line("run-all jobs --resume --dry-run --json");
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let report = ended.json();
+    let jobs: Vec<&str> = report["jobs"]
+        .as_array()
+        .expect("jobs")
+        .iter()
+        .filter_map(|job| job["job"].as_str())
+        .collect();
+    assert_eq!(jobs, ["02_b.sql", "04_d.sql", "05_e.sql"]);
+    assert_eq!(report["jobs"][0]["asOf"], "2026-07-31T15:00:00Z");
+    assert!(ended.stderr.contains("resuming the batch"), "{ended:?}");
+}

@@ -49,12 +49,14 @@ impl Connection {
     ///
     /// # Errors
     /// As [`config::load`].
-    pub fn open(flags: &Flags, secrets: Secrets, result_on_stdout: bool) -> Result<Self, Failure> {
+    pub fn open(flags: &Flags, secrets: Secrets) -> Result<Self, Failure> {
         let file = flags.value("--config").unwrap_or(config::DEFAULT_FILE);
         let environment = |name: &str| std::env::var(name).ok();
         let profile = config::load(Path::new(file), flags.value("--profile"), secrets, &environment)?;
         let masker = Arc::new(Masker::of(&profile));
-        let console = Console::new(Arc::clone(&masker), result_on_stdout);
+        // A program reads standard output then: people read along on standard error (RNR-08).
+        let for_program = flags.has("--json") || flags.has("--result-json");
+        let console = Console::new(Arc::clone(&masker), for_program);
         Ok(Self {
             profile,
             masker,

@@ -92,7 +92,7 @@ fn invoke(invocation: &Invocation) -> Exit {
 
 /// Runs a command on the profile that the flags name; its failure is reported here.
 fn with(flags: &Flags, secrets: Secrets, command: impl FnOnce(&Connection) -> Result<Exit, Failure>) -> Exit {
-    let connection = match Connection::open(flags, secrets, false) {
+    let connection = match Connection::open(flags, secrets) {
         Ok(connection) => connection,
         Err(failure) => {
             Console::default().error(&failure);

@@ -29,7 +29,7 @@ const UNKNOWN_PROFILE: &str = "-";
 pub fn run(invocation: &Invocation) -> Exit {
     let flags = &invocation.flags;
     let orchestration = invocation.orchestration();
-    let connection = match Connection::open(flags, Secrets::Resolve, orchestration.is_some()) {
+    let connection = match Connection::open(flags, Secrets::Resolve) {
         Ok(connection) => connection,
         Err(failure) => {
             let console = Console::default();

@@ -1,5 +1,7 @@
 //! Vectors for the argument walker.
 
+use proptest::prelude::*;
+
 use super::{COMMANDS, Command, FLAGS, Request, UsageError, parse, usage};
 
 fn words(line: &str) -> Vec<String> {
@@ -183,6 +185,34 @@ fn the_manual_pages_name_every_command_and_flag() {
         for flag in FLAGS {
             let name = flag.name.strip_prefix('-').expect("a dash");
             assert!(page.contains(&format!("Fl {name}")), "{}", flag.name);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_arguments_are_read_or_refused(
+        command in prop::sample::select(COMMANDS.iter().map(|row| row.name).collect::<Vec<_>>()),
+        tokens in prop::collection::vec(
+            prop_oneof![
+                prop::sample::select(FLAGS.iter().map(|flag| flag.name.to_owned()).collect::<Vec<_>>()),
+                "-{0,2}[a-z=]{0,6}",
+                "\\PC{0,6}",
+            ],
+            0..6,
+        ),
+    ) {
+        let mut arguments = vec![command.to_owned()];
+        arguments.extend(tokens);
+        match parse(&arguments) {
+            Ok(Request::Invoke(invocation)) => {
+                prop_assert_eq!(invocation.positionals.len(), invocation.row.positionals.len());
+                for flag in FLAGS {
+                    prop_assert!(!invocation.flags.has(flag.name) || invocation.row.flags.contains(&flag.name));
+                }
+            }
+            Ok(_) => {}
+            Err(error) => prop_assert!(!error.message.is_empty()),
         }
     }
 }

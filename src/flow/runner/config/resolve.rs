@@ -183,6 +183,14 @@ impl<'a> Resolver<'a> {
         let Some(variable) = text.strip_prefix("env:") else {
             return Ok(text.to_owned());
         };
+        let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && variable.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !is_name {
+            // Not repeated: it may be a secret that was pasted in the wrong place.
+            return Err(format!(
+                "{path}: env: must be followed by the name of an environment variable"
+            ));
+        }
         (self.environment)(variable)
             .filter(|value| !value.is_empty())
             .ok_or_else(|| format!("{path}: the environment variable {variable} is not set or empty"))

@@ -1,5 +1,7 @@
 //! Vectors for the configuration file.
 
+use proptest::prelude::*;
+
 use super::{Authentication, HeartbeatOn, Profile, Secrets, parse};
 
 fn environment(name: &str) -> Option<String> {
@@ -234,4 +236,29 @@ fn long_secrets_and_urls_are_noted_for_masking() {
         Some(HeartbeatOn::Always)
     );
     assert!(!format!("{profile:?}", profile = load(&json).expect("valid")).contains("secret-token-1"));
+}
+
+proptest! {
+    #[test]
+    fn any_file_is_read_or_refused_without_showing_a_secret(
+        at in 0_usize..600, insert in prop_oneof!["\\PC{0,3}", Just("null".to_owned()), Just("{}".to_owned())],
+        cut in 0_usize..4,
+    ) {
+        let json = with(
+            r#","timezone":"Asia/Tokyo","auth":{"type":"basic","username":"u","password":"secret-password",
+            "basicUsername":"b","basicPassword":"secret-basic"},"guestSpaceId":3,"httpTimeoutMs":1.5,"logApp":"a",
+            "apps":{"a":{"id":1,"tokens":["env:TOKEN","secret-token-2"]}},"limits":{"maxApiCalls":5},
+            "retry":{"maxAttempts":2},"logging":{"maskFields":["x"],"stripLiterals":true},
+            "notifications":{"onFailure":{"webhook":"https://secret-hook"},"heartbeat":{"url":"env:URL","on":"always"}}"#,
+        );
+        prop_assert!(load(&json).is_ok());
+        let mut chars: Vec<char> = json.chars().collect();
+        let from = at.min(chars.len());
+        let to = (from + cut).min(chars.len());
+        chars.splice(from..to, insert.chars());
+        let mutated: String = chars.into_iter().collect();
+        if let Err(error) = load(&mutated) {
+            prop_assert!(!error.contains("secret"), "{error}");
+        }
+    }
 }
