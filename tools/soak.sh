@@ -9,3 +9,4 @@ export SOAK_SEED=${SOAK_SEED:-$RANDOM} RACE_SEED=${RACE_SEED:-$RANDOM}
 
 echo "soak: SOAK_SEED=$SOAK_SEED RACE_SEED=$RACE_SEED"
 "$cargo" test --locked --test soak --test races -- --nocapture
+"$cargo" test --locked --test interop -- --ignored --nocapture
