@@ -46,4 +46,24 @@ mod tests {
         assert_eq!(aggregate([Success, Waiting], false), RunStatus::Created);
         assert_eq!(aggregate([], true), RunStatus::Running);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn order_and_repetition_do_not_matter(
+            mut picks in proptest::collection::vec(0..NodeStatus::ALL.len(), 0..12),
+            started in proptest::bool::ANY,
+        ) {
+            let of = |picks: &[usize]| aggregate(picks.iter().map(|i| NodeStatus::ALL[*i]), started);
+            let before = of(&picks);
+            let twice: Vec<usize> = picks.iter().chain(&picks).copied().collect();
+            proptest::prop_assert_eq!(of(&twice), before);
+            picks.reverse();
+            proptest::prop_assert_eq!(of(&picks), before);
+            let has = |wanted: NodeStatus| picks.iter().any(|i| NodeStatus::ALL[*i] == wanted);
+            proptest::prop_assert_eq!(before == RunStatus::Unknown, has(Unknown));
+            if before == RunStatus::Success {
+                proptest::prop_assert!(picks.iter().all(|i| NodeStatus::ALL[*i] == Success));
+            }
+        }
+    }
 }

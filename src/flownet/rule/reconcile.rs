@@ -12,6 +12,9 @@ use super::classify::PREPARE_FAILED;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, Outcome, RunStatus};
 use crate::flownet::record::{Attempt, NodeState, Resolution, Run};
 
+#[cfg(test)]
+mod properties;
+
 /// A disagreement between records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Inconsistency {

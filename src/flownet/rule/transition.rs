@@ -105,4 +105,59 @@ mod tests {
             Permit::Resolution
         ));
     }
+
+    /// TRN-01 written a second time, row by row: everything that is not here is forbidden.
+    #[test]
+    fn the_table_is_closed() {
+        use NodeStatus::{Blocked, Cancelled, Failed, Running, Success, Unknown, Waiting};
+        let rows = [
+            (Waiting, vec![Running, Blocked]),
+            (Running, vec![Waiting, Success, Failed, Cancelled, Unknown]),
+            (Blocked, vec![Waiting]),
+            (Unknown, vec![Success, Failed, Cancelled]),
+        ];
+        for from in NodeStatus::ALL.iter().copied() {
+            for to in NodeStatus::ALL.iter().copied() {
+                for idempotent in [false, true] {
+                    for permit in [Permit::None, Permit::RerunFrom, Permit::Resolution] {
+                        let in_table = rows.iter().any(|(f, tos)| *f == from && tos.contains(&to));
+                        let retried = matches!(from, Failed | Cancelled) && to == Waiting && idempotent;
+                        let rerun = from == Success && to == Waiting && permit == Permit::RerunFrom;
+                        let resolved = from == Failed
+                            && matches!(to, Success | Cancelled)
+                            && permit == Permit::Resolution;
+                        assert_eq!(
+                            is_allowed(from, to, idempotent, permit),
+                            from == to || in_table || retried || rerun || resolved,
+                            "{from} -> {to}, idempotent {idempotent}, {permit:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// From every status but SKIPPED, SUCCESS can be reached: no status is a dead end for a person with all permits.
+    #[test]
+    fn no_status_of_an_idempotent_node_is_a_dead_end() {
+        let permits = [Permit::None, Permit::RerunFrom, Permit::Resolution];
+        for from in NodeStatus::ALL
+            .iter()
+            .copied()
+            .filter(|s| *s != NodeStatus::Skipped)
+        {
+            let mut reached = vec![from];
+            let mut at = 0;
+            while let Some(here) = reached.get(at).copied() {
+                at += 1;
+                for to in NodeStatus::ALL.iter().copied() {
+                    let possible = permits.iter().any(|p| is_allowed(here, to, true, *p));
+                    if possible && !reached.contains(&to) {
+                        reached.push(to);
+                    }
+                }
+            }
+            assert!(reached.contains(&NodeStatus::Success), "{from} is a dead end");
+        }
+    }
 }
