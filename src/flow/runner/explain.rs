@@ -48,7 +48,7 @@ pub fn explain(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> 
         total += plan.estimated_requests();
     }
     console.progress(format_args!(
-        "estimated requests: {total}, and 4 for lock and log"
+        "estimated requests: {total} to read, one per 100 records to write, 4 for lock and log"
     ));
     Ok(Exit::Done)
 }
