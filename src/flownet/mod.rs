@@ -9,6 +9,8 @@ pub mod definition;
 pub mod io;
 pub mod key;
 pub mod lease;
+pub mod operate;
+pub mod ordered_json;
 pub mod profile;
 pub mod record;
 pub mod rule;

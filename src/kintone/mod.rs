@@ -7,8 +7,10 @@
 //! * [`transport`], [`tls`], [`proxy`] - one attempt on the wire.
 //! * [`page`], [`write`](mod@write), [`bulk`], [`file`] - the calls, all built on the one function.
 //! * [`query`], [`field`] - query text that cannot be mis-escaped; typed values of records.
+//! * [`bearer`] - one read of another service over the same transport.
 //! * [`budget`], [`limit`] - requests counted per app; every limit in one place.
 
+pub mod bearer;
 pub mod budget;
 pub mod bulk;
 pub mod client;

@@ -149,11 +149,11 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "KSQL_FLOW_WORKDIR",
-        RUN,
+        &["run-network", "archive-run"],
         Need::UnlessFlag("--ksql-flow-workdir"),
         text(
-            "work directory; created when missing",
-            "作業ディレクトリ。なければ作る",
+            "work directory; created when missing; archive-run does without it, but a later start can then not prove it dead",
+            "作業ディレクトリ。なければ作る。archive-run では省けるが、その場合は後の起動がその停止を証明できない",
         ),
     ),
     variable(
@@ -255,6 +255,15 @@ pub const VARIABLES: &[Variable] = &[
         text(
             "bearer token for the stop method cloud_run_job_execution",
             "停止確認方法 cloud_run_job_execution で使うアクセストークン",
+        ),
+    ),
+    variable(
+        "KSQL_FLOWNET_CLOUD_RUN_URL",
+        &["force-unlock-network"],
+        Need::Optional("https://run.googleapis.com"),
+        text(
+            "stand-in for the Cloud Run API, an http address of this machine; for rehearsals",
+            "Cloud Run API の代わりに使う、このマシンの http アドレス (練習用)",
         ),
     ),
     variable(

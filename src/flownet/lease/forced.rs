@@ -1,19 +1,15 @@
 //! Taking a lock away from its owner: the tombstone and its audit record in one request (LCK-14, REC-27).
 
-use serde_json::Value;
-
-use super::fence::pause;
 use super::store::{self, ReadError, Store};
+use super::witness::{self, WitnessError};
 use crate::flownet::clock::Clock;
 use crate::flownet::key;
+use crate::flownet::ordered_json::Object;
 use crate::flownet::record::Lock;
 use crate::flownet::record::lock::{FORCE_RELEASED, release_fields};
-use crate::flownet::record::operation::Operation;
+use crate::flownet::record::operation::{Columns, Operation};
 use crate::flownet::record::status::AttemptStatus;
-use crate::kintone::{self, App, BulkItem, Outcome, Target, Update};
-
-/// Tries before the release counts as unconfirmed.
-const TRIES: u32 = 5;
+use crate::kintone::{self, App, BulkItem, Target, Update};
 
 /// Who releases whose lock, and on what evidence.
 pub struct Forced<'a> {
@@ -33,17 +29,21 @@ pub struct Forced<'a> {
     pub stop_method: &'a str,
     /// Evidence of the stop.
     pub stop_evidence_ref: &'a str,
+    /// What the confirmer of the stop saw; the original forgets it (OPR-25).
+    pub stop_detail: &'a str,
     /// Why.
     pub reason: &'a str,
     /// Incident or ticket.
     pub evidence_ref: &'a str,
 }
 
-/// The lock was not released, or nobody can say.
+/// The lock was not released by this call, or nobody can say.
 #[derive(Debug)]
 pub enum ForcedError {
-    /// It changed after the decision (REVISION_CONFLICT): its owner lives, or somebody else released it.
+    /// It changed after the decision (REVISION_CONFLICT): its owner lives, or released it.
     Changed,
+    /// Somebody else took it from the same owner in the meantime: it is free, and their audit record tells why.
+    ByOther,
     /// kintone refused.
     Refused(kintone::Error),
     /// No decidable answer (RELEASE_UNCONFIRMED).
@@ -56,6 +56,7 @@ impl std::fmt::Display for ForcedError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Changed => f.write_str("the lock changed while it was being released; nothing was written"),
+            Self::ByOther => f.write_str("the lock was released by somebody else in the meantime"),
             Self::Refused(e) => write!(f, "the lock was not released: {e}"),
             Self::Unconfirmed(e) => write!(f, "it is not known whether the lock was released: {e}"),
             Self::Broken(e) => write!(f, "the lock cannot be read: {e}"),
@@ -67,32 +68,29 @@ impl std::error::Error for ForcedError {}
 
 impl Forced<'_> {
     /// The event of the audit record, keys in the contract's order.
-    fn event(&self, released_at: &str, revision: u64) -> Vec<(&'static str, Value)> {
+    fn event(&self, released_at: &str, revision: u64) -> Object {
         let l = self.lock;
-        vec![
-            ("event_id", self.event_id.into()),
-            ("event_type", FORCE_RELEASED.into()),
-            ("network_id", self.network_id.into()),
-            ("profile", l.profile.as_str().into()),
-            ("lock_key", l.lock_key.as_str().into()),
-            ("record_id", l.record_id.to_string().into()),
-            (
-                "previous_owner_invocation_id",
-                l.owner_invocation_id.as_str().into(),
-            ),
-            ("previous_lease_token", l.lease_token.as_str().into()),
-            ("previous_heartbeat_at", l.heartbeat_at.as_str().into()),
-            ("previous_lease_expires_at", l.lease_expires_at.as_str().into()),
-            ("service_principal", self.service_principal.into()),
-            ("requested_by", self.requested_by.into()),
-            ("stop_confirmed_by", self.stop_confirmed_by.into()),
-            ("stop_method", self.stop_method.into()),
-            ("stop_evidence_ref", self.stop_evidence_ref.into()),
-            ("reason", self.reason.into()),
-            ("evidence_ref", self.evidence_ref.into()),
-            ("released_at", released_at.into()),
-            ("post_release_revision", revision.into()),
-        ]
+        Object::new()
+            .with("event_id", self.event_id)
+            .with("event_type", FORCE_RELEASED)
+            .with("network_id", self.network_id)
+            .with("profile", l.profile.as_str())
+            .with("lock_key", l.lock_key.as_str())
+            .with("record_id", l.record_id.to_string())
+            .with("previous_owner_invocation_id", l.owner_invocation_id.as_str())
+            .with("previous_lease_token", l.lease_token.as_str())
+            .with("previous_heartbeat_at", l.heartbeat_at.as_str())
+            .with("previous_lease_expires_at", l.lease_expires_at.as_str())
+            .with("service_principal", self.service_principal)
+            .with("requested_by", self.requested_by)
+            .with("stop_confirmed_by", self.stop_confirmed_by)
+            .with("stop_method", self.stop_method)
+            .with("stop_evidence_ref", self.stop_evidence_ref)
+            .with("reason", self.reason)
+            .with("evidence_ref", self.evidence_ref)
+            .with("released_at", released_at)
+            .with("post_release_revision", revision)
+            .with("stop_detail", self.stop_detail)
     }
 
     /// Releases the lock exactly as it was decided on: any change of it in between refuses the whole request.
@@ -111,6 +109,12 @@ impl Forced<'_> {
             run_id: "",
             result_code: FORCE_RELEASED,
             at: now,
+            columns: Columns {
+                requested_by: self.requested_by,
+                service_principal: self.service_principal,
+                evidence_ref: self.evidence_ref,
+                ..Columns::default()
+            },
             event: self.event(&now.iso_ms(), after),
         };
         let items = [
@@ -127,37 +131,21 @@ impl Forced<'_> {
                 records: vec![operation.to_fields()],
             },
         ];
-        let mut tries = 0;
-        loop {
-            let Err(error) = store.bulk(&items) else {
-                return Ok(after);
-            };
-            tries += 1;
-            let refused = error.outcome() == Outcome::NotApplied && !error.is_transient();
-            let found = match store::lock_records(store, state, &[&self.lock.record_key, &tombstone]) {
-                Ok(found) => found,
-                Err(ReadError::Broken(e)) => return Err(ForcedError::Broken(e)),
-                Err(ReadError::Remote(e)) => return Err(ForcedError::Unconfirmed(e)),
-            };
-            let ours = |l: &Lock| l.status_reason == FORCE_RELEASED && l.business_revision == after;
-            if found.iter().any(|l| l.record_key == tombstone && ours(l)) {
-                return Ok(after);
-            }
-            let same = found.iter().any(|l| {
-                l.record_key == self.lock.record_key
-                    && l.lease_token == self.lock.lease_token
-                    && l.revision == self.lock.revision
-            });
-            if !same {
-                return Err(ForcedError::Changed);
-            }
-            if refused {
-                return Err(ForcedError::Refused(error));
-            }
-            if tries >= TRIES {
-                return Err(ForcedError::Unconfirmed(error));
-            }
-            clock.sleep(pause(tries));
+        match witness::send(store, clock, audit, &items, &operation.record_key) {
+            Ok(()) => Ok(after),
+            Err(WitnessError::Changed(_)) => Err(self.who_was_first(store, state, &tombstone)),
+            Err(WitnessError::Refused(e)) => Err(ForcedError::Refused(e)),
+            Err(WitnessError::Undecided(e)) => Err(ForcedError::Unconfirmed(e)),
+        }
+    }
+
+    /// The lock is not what was decided on any more: was it taken from this very owner?
+    fn who_was_first(&self, store: &dyn Store, state: &App, tombstone: &str) -> ForcedError {
+        match store::lock_record(store, state, tombstone) {
+            Ok(Some(done)) if done.status_reason == FORCE_RELEASED => ForcedError::ByOther,
+            Ok(_) => ForcedError::Changed,
+            Err(ReadError::Broken(e)) => ForcedError::Broken(e),
+            Err(ReadError::Remote(e)) => ForcedError::Unconfirmed(e),
         }
     }
 }

@@ -14,6 +14,7 @@ mod heartbeat;
 pub mod owner;
 pub mod reclaim;
 pub mod store;
+pub mod witness;
 
 #[cfg(test)]
 mod tests;
@@ -72,8 +73,8 @@ pub struct Request {
     pub instance: String,
     /// Lease times.
     pub times: Times,
-    /// Folder of owner files.
-    pub owner_dir: std::path::PathBuf,
+    /// Folder of owner files; without one a dead owner is never proved dead by a later start, a person decides (D-08).
+    pub owner_dir: Option<std::path::PathBuf>,
     /// Warnings.
     pub warn: Warn,
 }
@@ -119,7 +120,15 @@ enum End {
 pub struct Lease {
     shared: Arc<Shared>,
     heartbeat: Option<Heartbeat>,
-    owner_file: OwnerFile,
+    owner_file: Option<OwnerFile>,
+}
+
+/// A lock that was not released.
+pub struct Unreleased {
+    /// Still ours: the write was refused and nothing landed.
+    pub lease: Option<Box<Lease>>,
+    /// Why.
+    pub error: CommitError,
 }
 
 impl Lease {
@@ -128,8 +137,12 @@ impl Lease {
     /// A held lock is a conflict whatever its lease says; see [`reclaim`] for the proof that frees one.
     pub fn acquire(request: Request) -> Result<Self, AcquireError> {
         let token = uuid().map_err(AcquireError::Randomness)?;
-        let owner_file =
-            OwnerFile::create(&request.owner_dir, &token, &request.owner).map_err(AcquireError::OwnerFile)?;
+        let owner_file = request
+            .owner_dir
+            .as_ref()
+            .map(|dir| OwnerFile::create(dir, &token, &request.owner))
+            .transpose()
+            .map_err(AcquireError::OwnerFile)?;
         let held_key = request.held_key.clone();
         match insert(&request, &held_key, &token) {
             Ok((record_id, revision, expires)) => {
@@ -166,7 +179,9 @@ impl Lease {
             // The insert may still arrive: the file stays so that a later start can prove us dead.
             Err(e @ AcquireError::Unavailable(_)) => Err(e),
             Err(e) => {
-                owner_file.remove();
+                if let Some(file) = owner_file {
+                    file.remove();
+                }
                 Err(e)
             }
         }
@@ -227,7 +242,11 @@ impl Lease {
 
     /// Notes a job of ours in the owner file, for the proof of D-08.
     pub fn note_job(&self, pid: u32, start_time: u64) {
-        if let Err(e) = self.owner_file.note_job(pid, start_time) {
+        let noted = self
+            .owner_file
+            .as_ref()
+            .map(|file| file.note_job(pid, start_time));
+        if let Some(Err(e)) = noted {
             (self.shared.warn)(format!("the owner file could not be updated: {e}"));
         }
     }
@@ -236,26 +255,42 @@ impl Lease {
     ///
     /// After an error the lock may still be held; the owner file then stays for a later proof.
     pub fn release(
-        mut self,
+        self,
         changes: &mut [Change],
         status: AttemptStatus,
         reason: &str,
     ) -> Result<(), CommitError> {
-        let done = {
+        self.try_release(changes, status, reason).map_err(|e| e.error)
+    }
+
+    /// Like [`Lease::release`], but gives the lease back when `changes` were refused for good: it can then be released
+    /// without them.
+    pub fn try_release(
+        mut self,
+        changes: &mut [Change],
+        status: AttemptStatus,
+        reason: &str,
+    ) -> Result<(), Unreleased> {
+        let (done, still_ours) = {
             let mut held = self.shared.lock();
             let done = self
                 .shared
                 .write(&mut held, changes, Write::Release { status, reason });
-            if held.end.is_none() {
-                held.end = Some(End::Released);
-            }
-            done
+            (done, held.end.is_none())
         };
-        self.stop_heartbeat();
-        if matches!(done, Ok(()) | Err(CommitError::Lost)) {
-            self.owner_file.remove();
+        if still_ours && let Err(error) = done {
+            return Err(Unreleased {
+                lease: Some(Box::new(self)),
+                error,
+            });
         }
-        done
+        self.stop_heartbeat();
+        if matches!(done, Ok(()) | Err(CommitError::Lost))
+            && let Some(file) = &self.owner_file
+        {
+            file.remove();
+        }
+        done.map_err(|error| Unreleased { lease: None, error })
     }
 
     fn stop_heartbeat(&mut self) {

@@ -276,7 +276,7 @@ fn request(fake: &Fake, name: &str) -> Request {
             lease: Duration::from_secs(3600),
             heartbeat: Duration::from_secs(1200),
         },
-        owner_dir: std::env::temp_dir().join(format!("ksql-lease-{name}-{}", std::process::id())),
+        owner_dir: Some(std::env::temp_dir().join(format!("ksql-lease-{name}-{}", std::process::id()))),
         warn: Arc::new(|_| {}),
     }
 }

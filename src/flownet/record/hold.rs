@@ -10,6 +10,12 @@ use crate::kintone::{Fields, Record};
 /// Record type text.
 pub const RECORD_TYPE: &str = "CANCEL_REQUEST";
 
+/// Additional key of the stored JSON: when the hold ends by itself. The original does not know it and sees an ordinary
+/// hold, which is the safe side.
+const EXPIRES_AT: &str = "expires_at";
+/// `release_reason` of a hold that ended by itself.
+pub const EXPIRED: &str = "expired";
+
 /// A hold as stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hold {
@@ -51,9 +57,87 @@ const KEYS: [&str; 8] = [
 ];
 
 impl Hold {
-    /// Still stops the Run.
+    /// The record says that the Run is held; an expired hold is so until somebody writes its release.
     pub fn is_active(&self) -> bool {
         matches!(self.state, HoldState::Requested | HoldState::Accepted)
+    }
+
+    /// The instant at which it ends by itself, as stored.
+    pub fn expires_at(&self) -> Option<&str> {
+        self.extra.get(EXPIRES_AT).and_then(Value::as_str)
+    }
+
+    /// Active, and its time is over. An unreadable instant never comes.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        let end = self.expires_at().and_then(Timestamp::parse);
+        self.is_active() && end.is_some_and(|end| end <= now)
+    }
+
+    /// Keeps the Run from going on.
+    pub fn stops(&self, now: Timestamp) -> bool {
+        self.is_active() && !self.is_expired(now)
+    }
+
+    /// The first hold of a Run.
+    pub fn first(
+        record_key: String,
+        run_id: &str,
+        by: &str,
+        reason: &str,
+        now: Timestamp,
+        expires: Option<Timestamp>,
+    ) -> Self {
+        let none = Self {
+            revision: 0,
+            record_key,
+            run_id: run_id.to_owned(),
+            state: HoldState::Requested,
+            requested_by: String::new(),
+            reason: String::new(),
+            requested_at: String::new(),
+            accepted_at: None,
+            released_at: None,
+            release_reason: None,
+            release_requested_by: None,
+            extra: Map::new(),
+        };
+        none.requested(by, reason, now, expires)
+    }
+
+    /// A new request in the same record: everything of the last one is gone, the audit app keeps it (OPR-30).
+    pub fn requested(&self, by: &str, reason: &str, now: Timestamp, expires: Option<Timestamp>) -> Self {
+        Self {
+            state: HoldState::Requested,
+            requested_by: by.to_owned(),
+            reason: reason.to_owned(),
+            requested_at: now.iso_ms(),
+            accepted_at: None,
+            released_at: None,
+            release_reason: None,
+            release_requested_by: None,
+            ..self.with_expiry(expires)
+        }
+    }
+
+    /// The same hold with another end.
+    pub fn with_expiry(&self, expires: Option<Timestamp>) -> Self {
+        let mut next = self.clone();
+        match expires {
+            Some(at) => next.extra.insert(EXPIRES_AT.to_owned(), at.iso_ms().into()),
+            None => next.extra.remove(EXPIRES_AT),
+        };
+        next
+    }
+
+    /// Released by a person, or by its own end.
+    pub fn released(&self, by: &str, reason: &str, now: Timestamp) -> Self {
+        Self {
+            state: HoldState::Released,
+            released_at: Some(now.iso_ms()),
+            release_reason: Some(reason.to_owned()),
+            release_requested_by: Some(by.to_owned()),
+            ..self.clone()
+        }
     }
 
     /// The record to insert.
@@ -145,20 +229,8 @@ mod tests {
 
     #[test]
     fn the_reason_keeps_its_key_order() {
-        let hold = Hold {
-            revision: 1,
-            record_key: "CANCEL:r".into(),
-            run_id: "r".into(),
-            state: HoldState::Requested,
-            requested_by: "ops".into(),
-            reason: "月末\n".into(),
-            requested_at: "2026-08-29T10:00:00.000Z".into(),
-            accepted_at: None,
-            released_at: None,
-            release_reason: None,
-            release_requested_by: None,
-            extra: Map::new(),
-        };
+        let at = Timestamp::parse("2026-08-29T10:00:00.000Z").expect("real");
+        let hold = Hold::first("CANCEL:r".into(), "r", "ops", "月末\n", at, None);
         assert_eq!(
             hold.reason_text(),
             r#"{"state":"REQUESTED","requested_by":"ops","reason":"月末\n","requested_at":"2026-08-29T10:00:00.000Z","accepted_at":null,"released_at":null,"release_reason":null,"release_requested_by":null}"#
@@ -170,5 +242,26 @@ mod tests {
                     .reason_text()
                     .contains(r#""accepted_at":"1970-01-01T00:00:00.000Z""#)
         );
+    }
+
+    #[test]
+    fn a_hold_with_an_end_stops_until_then() {
+        let (now, end) = (Timestamp(1000), Timestamp(2000));
+        let hold = Hold::first("CANCEL:r".into(), "r", "ops", "why", now, Some(end));
+        assert_eq!(hold.expires_at(), Some("1970-01-01T00:00:02.000Z"));
+        assert!(hold.stops(now) && !hold.is_expired(Timestamp(1999)));
+        assert!(hold.is_expired(end) && !hold.stops(end) && hold.is_active());
+        let released = hold.released("auto:h", EXPIRED, end);
+        assert!(!released.is_active() && !released.is_expired(end));
+        // The next request does not inherit the end; keys that we do not know stay.
+        let mut foreign = released.clone();
+        foreign.extra.insert("note".into(), "x".into());
+        let again = foreign.requested("ops", "again", end, None);
+        assert_eq!(again.expires_at(), None);
+        assert_eq!(again.released_at, None);
+        assert!(again.reason_text().ends_with(r#","note":"x"}"#));
+        let mut odd = hold;
+        odd.extra.insert(EXPIRES_AT.into(), "soon".into());
+        assert!(odd.stops(Timestamp(i64::MAX)));
     }
 }

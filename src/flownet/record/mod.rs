@@ -2,6 +2,7 @@
 
 pub mod attempt;
 pub mod hold;
+pub mod hold_event;
 pub mod invocation;
 pub mod lock;
 pub mod node_state;

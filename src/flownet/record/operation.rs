@@ -1,12 +1,25 @@
 //! OPERATION_AUDIT: what was done to the records outside the normal story (REC-27). Insert only.
 
-use serde_json::Value;
-
+use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::time::Timestamp;
 use crate::kintone::Fields;
 
 /// Record type text.
 pub const RECORD_TYPE: &str = "OPERATION_AUDIT";
+
+/// What makes an event searchable beside its JSON. The original leaves these columns empty (OPR-42); an empty text here
+/// leaves the column alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Columns<'a> {
+    /// Node concerned.
+    pub node_id: &'a str,
+    /// Who asked for it.
+    pub requested_by: &'a str,
+    /// Account that did it.
+    pub service_principal: &'a str,
+    /// Incident or ticket.
+    pub evidence_ref: &'a str,
+}
 
 /// One event: the full JSON goes into `reason`, the fields make it searchable.
 pub struct Operation<'a> {
@@ -18,29 +31,68 @@ pub struct Operation<'a> {
     pub result_code: &'a str,
     /// When it was done.
     pub at: Timestamp,
+    /// Further searchable values.
+    pub columns: Columns<'a>,
     /// Keys in the contract's order.
-    pub event: Vec<(&'static str, Value)>,
+    pub event: Object,
 }
 
 impl Operation<'_> {
     /// The record to insert.
     pub fn to_fields(&self) -> Fields {
-        Fields::new()
+        let fields = Fields::new()
             .text("record_key", &self.record_key)
             .text("record_type", RECORD_TYPE)
             .text("run_id", self.run_id)
             .text("result_code", self.result_code)
-            .text("resolved_at", &self.at.iso_ms())
-            .text("reason", &self.event_text())
+            .text("resolved_at", self.at.iso_ms())
+            .text("reason", self.event_text());
+        [
+            ("node_id", self.columns.node_id),
+            ("requested_by", self.columns.requested_by),
+            ("service_principal", self.columns.service_principal),
+            ("evidence_ref", self.columns.evidence_ref),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .fold(fields, |fields, (code, value)| fields.text(code, value))
     }
 
     /// The event as compact JSON, keys in the given order.
     pub fn event_text(&self) -> String {
-        let members: Vec<String> = self
-            .event
-            .iter()
-            .map(|(key, value)| format!("{}:{value}", Value::from(*key)))
-            .collect();
-        format!("{{{}}}", members.join(","))
+        Json::from(self.event.clone()).compact()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn empty_columns_are_left_alone() {
+        let operation = |columns| Operation {
+            record_key: "OP:e".into(),
+            run_id: "",
+            result_code: "C",
+            at: Timestamp(0),
+            columns,
+            event: Object::new()
+                .with("event_id", "e")
+                .with("before", Object::new().with("z", "1").with("a", Json::Null)),
+        };
+        let bare = operation(Columns::default()).to_fields();
+        assert_eq!(
+            bare.get("reason"),
+            Some(&Value::from(r#"{"event_id":"e","before":{"z":"1","a":null}}"#))
+        );
+        assert_eq!(bare.get("requested_by"), None);
+        let by = operation(Columns {
+            requested_by: "sato",
+            ..Columns::default()
+        })
+        .to_fields();
+        assert_eq!(by.get("requested_by"), Some(&Value::from("sato")));
+        assert_eq!(by.get("evidence_ref"), None);
     }
 }

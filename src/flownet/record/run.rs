@@ -102,6 +102,20 @@ impl Run {
             .text("updated_at", &self.updated_at)
     }
 
+    /// The fields of an archive write (WRT-03).
+    pub fn archive_fields(now: Timestamp) -> Fields {
+        Fields::new()
+            .text("lifecycle_status", Lifecycle::Archived.as_str())
+            .text("updated_at", now.iso_ms())
+    }
+
+    /// What an archive write relies on (D-09).
+    pub fn archive_basis(&self) -> Fields {
+        Fields::new()
+            .text("lifecycle_status", self.lifecycle.as_str())
+            .text("status", self.status.as_str())
+    }
+
     /// Reads a stored Run.
     pub fn from_record(record: &Record) -> Result<Self, DecodeError> {
         let r = Reader::new(record, RECORD_TYPE);
@@ -174,5 +188,54 @@ impl Run {
         };
         next.updated_at = now.iso_ms();
         next
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A Run for the tests of rules.
+    pub(crate) fn sample(status: RunStatus) -> Run {
+        Run {
+            revision: 1,
+            record_key: "R1:k".into(),
+            run_id: "r".into(),
+            network_id: "net".into(),
+            business_key: "key".into(),
+            max_active_runs: 1,
+            status,
+            lifecycle: Lifecycle::Active,
+            resume_allowed: true,
+            as_of: String::new(),
+            definition_schema_version: 1,
+            definition_sha256: "d".into(),
+            bundle_sha256: "b".into(),
+            bundle_file_key: "f".into(),
+            profile_snapshot: r#"{"profile":"prod"}"#.into(),
+            profile_sha256: "p".into(),
+            ksql_flow_version: "0.9.0".into(),
+            engine_version: "0.9.0".into(),
+            dialect: 1,
+            created_at: "2026-08-29T10:00:00Z".into(),
+            started_at: if status == RunStatus::Created {
+                String::new()
+            } else {
+                "2026-08-29T10:01:00Z".into()
+            },
+            finished_at: String::new(),
+            updated_at: "2026-08-29T10:02:00Z".into(),
+        }
+    }
+
+    #[test]
+    fn an_aggregate_sets_the_times_that_follow_from_it() {
+        let started = sample(RunStatus::Created).with_aggregate(RunStatus::Running, Timestamp(0));
+        assert_eq!(started.started_at, "1970-01-01T00:00:00.000Z");
+        assert_eq!(started.finished_at, "");
+        let ended = started.with_aggregate(RunStatus::Failed, Timestamp(60_000));
+        assert_eq!(ended.started_at, "1970-01-01T00:00:00.000Z");
+        assert_eq!(ended.finished_at, "1970-01-01T00:01:00.000Z");
+        assert_eq!(ended.profile(), "prod");
     }
 }

@@ -346,7 +346,7 @@ fn take_lock(
                 lease: lease_time(request),
                 heartbeat: std::time::Duration::from_secs(request.network.lock.heartbeat_sec),
             },
-            owner_dir: ctx.owner_dir(),
+            owner_dir: Some(ctx.owner_dir()),
             warn: std::sync::Arc::clone(&ctx.warn),
         };
         match Lease::acquire(wish) {

@@ -94,7 +94,8 @@ impl<T: Stored> Entry<T> {
         &mut self.now
     }
 
-    fn change(&self) -> Option<Change> {
+    /// The difference to the stored record, if there is one.
+    pub fn change(&self) -> Option<Change> {
         match &self.stored {
             None => Some(Change::Insert {
                 role: T::ROLE,

@@ -16,7 +16,7 @@ pub mod ledger;
 mod orphan;
 mod prepare;
 mod reclaim;
-mod repair;
+pub mod repair;
 mod resume;
 mod schedule;
 

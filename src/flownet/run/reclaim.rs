@@ -63,6 +63,7 @@ fn release(ctx: &Context, network_id: &str, held: &Lock, evidence: &str) -> Resu
         stop_confirmed_by: &by,
         stop_method: "local_pid",
         stop_evidence_ref: evidence,
+        stop_detail: evidence,
         reason: "the owner of the lock is proved dead",
         evidence_ref: evidence,
     };
@@ -74,6 +75,8 @@ fn release(ctx: &Context, network_id: &str, held: &Lock, evidence: &str) -> Resu
             ));
             Ok(())
         }
+        // Another start proved the same and was first: the lock is free, and whoever inserts it next has it.
+        Err(ForcedError::ByOther) => Ok(()),
         Err(ForcedError::Changed) => Err(conflict(held, "it changed hands while it was being examined")),
         Err(e @ (ForcedError::Refused(_) | ForcedError::Unconfirmed(_) | ForcedError::Broken(_))) => {
             Err(Failure::new("LOCK_UNAVAILABLE", e.to_string()))

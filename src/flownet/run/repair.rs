@@ -1,14 +1,13 @@
 //! Carrying out the repairs that the records prove, each with its audit record (RCN-10, 13e, 14, BTR-13, ORP-08).
 
-use serde_json::{Value, json};
-
 use super::failure::Failure;
 use super::ledger::{Entry, Ledger};
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
-use crate::flownet::record::operation::Operation;
+use crate::flownet::ordered_json::Object;
+use crate::flownet::record::operation::{Columns, Operation};
 use crate::flownet::record::status::{AttemptStatus, NodeStatus};
-use crate::flownet::record::{NodeState, invocation};
+use crate::flownet::record::{Invocation, NodeState, Run};
 use crate::flownet::rule::classify::PREPARE_FAILED;
 use crate::flownet::rule::reconcile::Repair;
 use crate::flownet::rule::transition::Permit;
@@ -24,8 +23,8 @@ struct Note<'a> {
     repair_type: &'static str,
     target_type: &'static str,
     target_id: &'a str,
-    before: Value,
-    after: Value,
+    before: Object,
+    after: Object,
     basis: String,
 }
 
@@ -37,18 +36,18 @@ fn audit(ledger: &mut Ledger, note: Note<'_>, now: Timestamp) -> Result<(), Fail
         run_id: &run_id,
         result_code: note.repair_type,
         at: now,
-        event: vec![
-            ("event_id", event_id.as_str().into()),
-            ("event_type", "RECONCILIATION_REPAIR".into()),
-            ("repair_type", note.repair_type.into()),
-            ("run_id", run_id.as_str().into()),
-            ("target_type", note.target_type.into()),
-            ("target_id", note.target_id.into()),
-            ("before", note.before),
-            ("after", note.after),
-            ("basis", note.basis.into()),
-            ("occurred_at", now.iso_ms().into()),
-        ],
+        columns: Columns::default(),
+        event: Object::new()
+            .with("event_id", event_id.as_str())
+            .with("event_type", "RECONCILIATION_REPAIR")
+            .with("repair_type", note.repair_type)
+            .with("run_id", run_id.as_str())
+            .with("target_type", note.target_type)
+            .with("target_id", note.target_id)
+            .with("before", note.before)
+            .with("after", note.after)
+            .with("basis", note.basis)
+            .with("occurred_at", now.iso_ms()),
     }
     .to_fields();
     ledger.operations.push(fields);
@@ -66,11 +65,13 @@ fn repair_node(
 ) -> Result<(), Failure> {
     let names_attempt = repair_type == ATTEMPT_APPLIED;
     let facts = |state: &NodeState, revision: u64| {
-        let mut facts = json!({"status": state.status.as_str(), "revision": revision});
-        if names_attempt {
-            facts["active_attempt_id"] = state.active_attempt_id.as_str().into();
-        }
-        facts
+        Object::new()
+            .with("status", state.status.as_str())
+            .with_some(
+                "active_attempt_id",
+                names_attempt.then(|| state.active_attempt_id.clone()),
+            )
+            .with("revision", revision)
     };
     let Some(state) = ledger.edit_node(node_id) else {
         return Ok(());
@@ -89,6 +90,19 @@ fn repair_node(
         basis,
     };
     audit(ledger, note, now)
+}
+
+fn run_facts(run: &Run, revision: u64) -> Object {
+    Object::new()
+        .with("status", run.status.as_str())
+        .with("revision", revision)
+}
+
+fn invocation_facts(invocation: &Invocation, revision: u64) -> Object {
+    Object::new()
+        .with("status", invocation.status.as_str())
+        .with("result_code", invocation.result_code.as_str())
+        .with("revision", revision)
 }
 
 /// Applies one repair to the wanted values of the ledger.
@@ -115,9 +129,9 @@ pub fn apply(ledger: &mut Ledger, step: &Repair, now: Timestamp) -> Result<(), F
         Repair::NeverStarted { node_id, attempt_id } => never_started(ledger, node_id, attempt_id, now),
         Repair::Aggregate(status) => {
             let run = ledger.run.edit();
-            let before = json!({"status": run.status.as_str(), "revision": run.revision});
+            let before = run_facts(run, run.revision);
             *run = run.with_aggregate(*status, now);
-            let after = json!({"status": run.status.as_str(), "revision": run.revision + 1});
+            let after = run_facts(run, run.revision + 1);
             let id = run.run_id.clone();
             let basis = "Node States of the Run".to_owned();
             audit(
@@ -207,12 +221,12 @@ pub fn finish_abandoned(ledger: &mut Ledger, own: &str, now: Timestamp) -> Resul
         let Some(left) = ledger.edit_invocation(&id) else {
             continue;
         };
-        let before = json!({"status": left.status.as_str(), "result_code": invocation::PENDING, "revision": left.revision});
+        let before = invocation_facts(left, left.revision);
         left.status = AttemptStatus::Cancelled;
         "NETWORK_LEASE_INTERRUPTED".clone_into(&mut left.result_code);
         left.finished_at = now.iso_ms();
         left.add_reason("finalized as an abandoned invocation during reconciliation");
-        let after = json!({"status": left.status.as_str(), "result_code": left.result_code, "revision": left.revision + 1});
+        let after = invocation_facts(left, left.revision + 1);
         let basis = "its network lease is over; this invocation holds the lock".to_owned();
         audit(
             ledger,

@@ -1,7 +1,6 @@
 //! status: gather, derive, show (contract 50, 2-5). Read only: nothing here can write.
 
 mod gather;
-pub mod json;
 mod show;
 
 use crate::flownet::record::Lock;

@@ -1,7 +1,7 @@
 //! The answer of `status`, as JSON and as lines (STA-07, STA-09).
 
-use super::json::{Json, Object};
 use super::{Detail, Facts, RunFacts};
+use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::record::status::NodeStatus;
 use crate::flownet::record::{Attempt, Lock, NodeState};
 use crate::flownet::rule::activity::activity;

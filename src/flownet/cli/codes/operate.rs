@@ -42,7 +42,49 @@ const AUDIT_BY_HAND: &[Step] = &[step(
     "解放は完了し、監査記録だけがありません。上に表示された内容を監査アプリに手で登録する",
 )];
 
+/// The end of a command that did its work.
+const fn done(code: &'static str, says: Text, next: &'static [Step]) -> Entry {
+    entry(code, ExitClass::Done, says, next)
+}
+
 pub(super) const ENTRIES: &[Entry] = &[
+    done(
+        "NODE_RESOLVED",
+        text(
+            "The result of the node is on record, and the Run follows from it.",
+            "ノードの結果を記録し、Run の状態に反映しました。",
+        ),
+        &[SHOW_RUN, RESUME],
+    ),
+    done(
+        "JOB_UNLOCK_RECORDED",
+        text(
+            "The release of the job lock is on record.",
+            "ジョブロックの解放を記録しました。",
+        ),
+        &[SHOW_RUN],
+    ),
+    done(
+        "LOCK_RELEASED",
+        text("The Network lock is free.", "Network ロックは解放されています。"),
+        &[SHOW_NETWORK, RESUME],
+    ),
+    done(
+        "RUN_HELD",
+        text(
+            "The Run does not start another node until the hold is released.",
+            "保留が解除されるまで、Run は次のノードを開始しません。",
+        ),
+        &[RELEASE],
+    ),
+    done(
+        "HOLD_RELEASED",
+        text(
+            "The Run is not on hold; nothing was resumed.",
+            "Run は保留されていません。再開はしていません。",
+        ),
+        &[RESUME],
+    ),
     usage(
         "AUDIT_INPUT_REQUIRED",
         text(

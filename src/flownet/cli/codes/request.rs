@@ -1,6 +1,6 @@
 //! Codes of app operation requests (file 40 of the contract).
 
-use super::steps::{LATER, RELEASE, REPORT, RESUME, SHOW_NETWORK, SHOW_RUN};
+use super::steps::{CORRECTION_KEY, LATER, RELEASE, REPORT, RESUME, SHOW_NETWORK, SHOW_RUN};
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
 
@@ -38,9 +38,11 @@ const COMPARE: &[Step] = &[
 
 pub(super) const ENTRIES: &[Entry] = &[
     done("RELEASED", text("The hold was released.", "保留を解除しました。")),
-    done(
+    entry(
         "RUN_ARCHIVED",
+        ExitClass::Done,
         text("The Run was archived.", "Run を保管しました。"),
+        &[CORRECTION_KEY],
     ),
     done(
         "RUN_ALREADY_ARCHIVED",

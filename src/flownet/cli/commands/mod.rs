@@ -19,6 +19,7 @@ use super::report::{Failure, RunLine};
 use super::settings::{Environment, SettingsError, Surroundings};
 use super::table::{COMMANDS, Command};
 use super::walk::Words;
+use crate::flownet::run;
 use crate::kintone::Client;
 
 /// Runs a command of the table.
@@ -35,7 +36,7 @@ pub fn run(
         "status" => status::run(words, env, output),
         "explain" => explain::run(words, output),
         "completions" => completions::run(words, output),
-        _ => operate::run(command, words, env),
+        _ => operate::run(command, words, env, output),
     }
 }
 
@@ -79,8 +80,10 @@ pub fn print_rejection(command: &Command, words: &Words, failure: &Failure, outp
         output.json(&RunLine::rejected(failure, words.value("--resume-run")));
         return;
     }
-    // `status --json` printed nothing on standard output in this case, and the poller's callers rely on it.
-    if json && command.name != "status" {
+    if json && operate::answers(command) {
+        output.json(&operate::rejection(command, words, failure));
+    } else if json && command.name != "status" {
+        // `status --json` printed nothing on standard output in this case, and the poller's callers rely on it.
         output.json(&Rejection {
             error: ErrorObject::of(failure),
         });
@@ -115,6 +118,16 @@ fn traffic(client: &Client, output: &mut Output<'_>) -> Requests {
     let requests = Requests::from(counts);
     output.requests(&requests);
     requests
+}
+
+/// A failure of the rooms below, with its facts.
+fn translate(failure: run::Failure) -> Failure {
+    let mut shown = Failure::new(failure.code, failure.message).explained_by(failure.explained_by);
+    shown.details = failure.details;
+    for (name, value) in failure.facts {
+        shown = shown.fact(name, value);
+    }
+    shown.blocked_runs(failure.blocked_run_ids)
 }
 
 /// A settings problem under the fallback code of its command (ENV-04). The help of the command lists its variables.

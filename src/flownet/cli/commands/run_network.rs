@@ -227,18 +227,13 @@ fn outcome(mode: Option<Mode>) -> &'static str {
     }
 }
 
-pub(super) fn translate(failure: run::Failure) -> Failure {
-    let mut shown = Failure::new(failure.code, failure.message).explained_by(failure.explained_by);
-    shown.details = failure.details;
-    for (name, value) in failure.facts {
-        shown = shown.fact(name, value);
-    }
-    if let Some(handed) = failure.handed {
-        shown = shown.fact("run_id", handed.run_id.clone()).handed(HandedRun {
-            outcome: outcome(Some(handed.mode)),
-            run_id: handed.run_id,
-            invocation_id: handed.invocation_id,
-        });
-    }
-    shown.blocked_runs(failure.blocked_run_ids)
+fn translate(failure: run::Failure) -> Failure {
+    let handed = failure.handed.clone();
+    let shown = super::translate(failure);
+    let Some(handed) = handed else { return shown };
+    shown.fact("run_id", handed.run_id.clone()).handed(HandedRun {
+        outcome: outcome(Some(handed.mode)),
+        run_id: handed.run_id,
+        invocation_id: handed.invocation_id,
+    })
 }

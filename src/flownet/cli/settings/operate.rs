@@ -1,5 +1,6 @@
 //! Settings of the operator commands and of the request poller (ENV-02, ENV-03, OPR-04).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::control::{AppCredential, Connection, ControlSettings, base_url};
@@ -26,6 +27,8 @@ pub struct OperateSettings {
     pub host: String,
     /// Access token for the stop method `cloud_run_job_execution`.
     pub gcp_access_token: Option<Secret>,
+    /// A stand-in for the Cloud Run API on this machine.
+    pub cloud_run_url: Option<String>,
 }
 
 impl OperateSettings {
@@ -49,6 +52,7 @@ impl OperateSettings {
             requested_by,
             host: host(env, surroundings)?,
             gcp_access_token: env.optional("KSQL_FLOWNET_GCP_ACCESS_TOKEN")?.map(Secret::new),
+            cloud_run_url: env.optional("KSQL_FLOWNET_CLOUD_RUN_URL")?,
         })
     }
 }
@@ -66,6 +70,8 @@ pub struct ArchiveSettings {
     pub requested_by: String,
     /// Our host name in records.
     pub host: String,
+    /// `KSQL_FLOW_WORKDIR`, where the proof of a dead owner is kept; without it a person has to decide (D-08).
+    pub workdir: Option<PathBuf>,
 }
 
 impl ArchiveSettings {
@@ -99,12 +105,14 @@ impl ArchiveSettings {
                 .optional("KSQL_FLOWNET_HOST")?
                 .map_or_else(|| surroundings.host_name.clone(), trimmed),
         };
+        let workdir = env.optional("KSQL_FLOW_WORKDIR")?;
         Ok(ArchiveSettings {
             profile,
             control,
             service_principal,
             requested_by,
             host,
+            workdir: workdir.map(|path| surroundings.directory.join(path)),
         })
     }
 }

@@ -67,7 +67,7 @@ pub(super) const RESOLVE_NODE: Command = Command {
         ),
     ],
     fallback: "RESOLVE_NODE_FAILED",
-    finished: false,
+    finished: true,
     summary: text(
         "resolve an UNKNOWN or non-idempotent FAILED node",
         "UNKNOWN、または冪等でない FAILED のノードの結果を確定する",
@@ -109,7 +109,7 @@ pub(super) const RECORD_JOB_UNLOCK: Command = Command {
     complaint: Complaint::List,
     rules: &[],
     fallback: "RECORD_JOB_UNLOCK_FAILED",
-    finished: false,
+    finished: true,
     summary: text(
         "associate a kSQL-Flow LOCK_RECOVERY_RESULT with audit",
         "kSQL-Flow の LOCK_RECOVERY_RESULT を監査記録に結び付ける",
@@ -162,7 +162,7 @@ pub(super) const FORCE_UNLOCK_NETWORK: Command = Command {
     complaint: Complaint::List,
     rules: &[],
     fallback: "FORCE_UNLOCK_NETWORK_FAILED",
-    finished: false,
+    finished: true,
     summary: text(
         "force-release a stale Network lock with an audit record",
         "古くなった Network ロックを監査記録付きで強制解放する",
@@ -190,24 +190,54 @@ pub(super) const CANCEL_RUN: Command = Command {
             ),
         ),
         REASON_FILE,
+        value(
+            "--expires-at",
+            "<timestamp>",
+            text(
+                "the hold ends by itself at this instant, ISO 8601 with offset",
+                "この時刻 (オフセット付き ISO 8601) に保留が自動で終わる",
+            ),
+        ),
+        value(
+            "--for",
+            "<duration>",
+            text(
+                "the hold ends by itself after this time: 90m, 2h, 3d12h",
+                "この時間 (90m、2h、3d12h など) の後に保留が自動で終わる",
+            ),
+        ),
     ],
     unknown: Unknown::Everything,
     extra: Extra::InPlace,
     complaint: Complaint::List,
-    rules: &[],
+    rules: &[
+        Rule::Excludes(
+            "--release",
+            &["--expires-at", "--for"],
+            "--release must not be combined with --expires-at or --for",
+        ),
+        Rule::Excludes(
+            "--expires-at",
+            &["--for"],
+            "--expires-at and --for are mutually exclusive",
+        ),
+    ],
     fallback: "CANCEL_RUN_FAILED",
-    finished: false,
+    finished: true,
     summary: text(
         "request or release a Run hold at the next node boundary",
         "次のノードの境目で Run を止める保留を置く、または解除する",
     ),
     about: text(
         "Places a hold: the Run stops before its next node and stays resumable. --release takes the hold away; it \
-         resumes nothing by itself.",
-        "保留を置きます。Run は次のノードの前で止まり、再開できる状態のままです。--release は保留を外すだけで、再開はしません。",
+         resumes nothing by itself. A hold with --expires-at or --for ends by itself: the next start after that instant \
+         writes the release and goes on. On a Run that is held already they set another end; without them nothing is \
+         written.",
+        "保留を置きます。Run は次のノードの前で止まり、再開できる状態のままです。--release は保留を外すだけで、再開はしません。--expires-at または --for を付けた保留は自動で終わり、その時刻より後の最初の起動が解除を記録して続行します。すでに保留中の Run に付けると終わりの時刻を変え、付けなければ何も書き込みません。",
     ),
     examples: &[
         "ksql-flownet cancel-run --run-id <run_id> --reason-file reason.txt",
+        "ksql-flownet cancel-run --run-id <run_id> --reason-file reason.txt --for 12h",
         "ksql-flownet cancel-run --run-id <run_id> --release --reason-file reason.txt",
     ],
 };
@@ -231,23 +261,52 @@ pub(super) const ARCHIVE_RUN: Command = Command {
                 "プロファイル (KSQL_FLOWNET_PROFILE の代わり)",
             ),
         ),
+        switch(
+            "--abandon",
+            text(
+                "close a Run that can neither be resumed nor ends: CREATED, RUNNING or UNKNOWN too",
+                "再開も終了もできない Run を閉じる (CREATED、RUNNING、UNKNOWN でも)",
+            ),
+        ),
+        value(
+            "--evidence-ref",
+            "<ref>",
+            text(
+                "incident or ticket; required by --abandon",
+                "障害番号やチケット (--abandon のとき必須)",
+            ),
+        ),
+        value(
+            "--stop-confirmed-by",
+            "<subject>",
+            text(
+                "who confirmed that no job of the Run is running; required by --abandon",
+                "Run のジョブが動いていないことを確認した人 (--abandon のとき必須)",
+            ),
+        ),
     ],
     unknown: Unknown::DoubleDash,
     extra: Extra::InPlace,
     complaint: Complaint::List,
-    rules: &[],
+    rules: &[
+        Rule::Needs("--abandon", &["--evidence-ref"], "--abandon requires --evidence-ref"),
+        Rule::Needs("--abandon", &["--stop-confirmed-by"], "--abandon requires --stop-confirmed-by"),
+    ],
     fallback: "ARCHIVE_RUN_FAILED",
-    finished: false,
+    finished: true,
     summary: text(
         "archive a terminal failed or cancelled Run",
         "失敗または取り消しで終わった Run を保管済みにする",
     ),
     about: text(
-        "Closes a Run that will not be resumed. It no longer counts for max_active_runs, cannot be resumed, and still \
-         occupies its business key.",
-        "もう再開しない Run を閉じます。max_active_runs に数えられなくなり、再開できなくなりますが、業務キーは使われたままです。",
+        "Closes a FAILED or CANCELLED Run that will not be resumed. It no longer counts for max_active_runs, cannot be \
+         resumed, and still occupies its business key. --abandon also closes a Run whose records contradict each other, \
+         whose definition or profile is lost, or whose result nobody will ever know; it needs evidence, and nobody may \
+         hold the Network lock.",
+        "もう再開しない FAILED または CANCELLED の Run を閉じます。max_active_runs に数えられなくなり、再開できなくなりますが、業務キーは使われたままです。--abandon は、レコードが矛盾している Run、定義やプロファイルが失われた Run、結果が永久に分からない Run も閉じます。根拠が必要で、Network ロックを誰も持っていないときに限ります。",
     ),
     examples: &[
         "ksql-flownet archive-run networks/monthly-close.yaml --run-id <run_id> --reason-file reason.txt",
+        "ksql-flownet archive-run networks/monthly-close.yaml --run-id <run_id> --reason-file reason.txt --abandon --evidence-ref INC-12 --stop-confirmed-by sato",
     ],
 };

@@ -1,4 +1,4 @@
-//! JSON values whose keys keep the order in which they were added: the order is part of the contract (STA-07).
+//! JSON values whose keys keep the order in which they were added: the order is part of the contract (STA-07, REC-27).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 

@@ -1,0 +1,607 @@
+//! archive-run: closes a Run that will not be resumed (OPR-36 to OPR-41).
+//!
+//! Most refusals are found by one read before the lock. Under the lock the Run is read again; Run, hold, audit record and
+//! release of the lock are one last commit, so that an archived Run always has its audit record.
+//!
+//! With `--abandon` Runs are closed that can neither be resumed nor be archived otherwise: records that contradict each
+//! other, a bundle or profile that is lost, a result that nobody will ever know. They free their place among
+//! `max_active_runs`, and their business key stays taken.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::desk::Desk;
+use super::is_blank;
+use crate::flownet::clock::uuid;
+use crate::flownet::definition::Network;
+use crate::flownet::key;
+use crate::flownet::lease::{self, AcquireError, Change, CommitError, Lease, Role, Times, Unreleased, Warn};
+use crate::flownet::ordered_json::Object;
+use crate::flownet::record::hold_event::HoldEvent;
+use crate::flownet::record::operation::{self, Columns, Operation};
+use crate::flownet::record::status::{AttemptStatus, Lifecycle, NodeStatus, RunStatus};
+use crate::flownet::record::{Hold, Run, hold, run};
+use crate::flownet::rule::reconcile::{self, Records};
+use crate::flownet::run::gather::{self, Gathered};
+use crate::flownet::run::ledger::{Entry, Ledger};
+use crate::flownet::run::{Failure, repair};
+use crate::flownet::time::Timestamp;
+use crate::kintone::{Outcome as Landed, query};
+
+/// What the event is, and the `result_code` of its record.
+const RUN_ARCHIVED: &str = "RUN_ARCHIVED";
+
+/// An archive-run command.
+pub struct Request<'a> {
+    /// Definition, for the network's id and its lease times.
+    pub network: &'a Network,
+    /// Profile.
+    pub profile: &'a str,
+    /// Run.
+    pub run_id: &'a str,
+    /// Why, as the file says.
+    pub reason: &'a str,
+    /// Close the Run whatever its nodes are in.
+    pub abandon: Option<Abandon<'a>>,
+    /// Owner instance of the lock.
+    pub instance: &'a str,
+    /// Folder of owner files, when there is a work directory.
+    pub owner_dir: Option<PathBuf>,
+    /// Warnings for the operator.
+    pub warn: Warn,
+}
+
+/// What abandoning a Run needs beside the reason.
+#[derive(Clone, Copy, Debug)]
+pub struct Abandon<'a> {
+    /// Incident or ticket.
+    pub evidence_ref: &'a str,
+    /// Who confirmed that no job of the Run is running.
+    pub stop_confirmed_by: &'a str,
+}
+
+/// How it ended (OPR-38).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The Run is archived now, with its audit record.
+    Archived,
+    /// It was before.
+    AlreadyArchived,
+    /// Nobody can say.
+    Unconfirmed,
+    /// It is not archived.
+    Rejected,
+}
+
+impl Outcome {
+    /// The word of OPR-38.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Archived => "ARCHIVED",
+            Self::AlreadyArchived => "ALREADY_ARCHIVED",
+            Self::Unconfirmed => "UNCONFIRMED",
+            Self::Rejected => "REJECTED",
+        }
+    }
+}
+
+/// The end of an archive-run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Run.
+    pub run_id: String,
+    /// `archive_<uuid>`: owner of the lock, and the event once the Run is archived.
+    pub event_id: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Revision of the Run, where it is known.
+    pub revision: Option<u64>,
+    /// Why it was not archived.
+    pub code: Option<&'static str>,
+    /// The Network lock is free, or was never taken.
+    pub lock_released: bool,
+    /// In words.
+    pub why: String,
+    /// Who archived it before, and when.
+    pub earlier: Option<(String, String)>,
+}
+
+/// Why a Run is not archived.
+struct Refusal {
+    code: &'static str,
+    why: String,
+    revision: Option<u64>,
+}
+
+impl Refusal {
+    fn new(code: &'static str, why: impl Into<String>) -> Self {
+        Self {
+            code,
+            why: why.into(),
+            revision: None,
+        }
+    }
+}
+
+/// What is known of the Run.
+struct Seen {
+    run: Run,
+    hold: Option<Hold>,
+}
+
+/// Carries the command out.
+///
+/// # Errors
+/// Only what comes before anything is read: a blank text, no random bytes.
+pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Report, Failure> {
+    refuse_blank(request)?;
+    let event_id = format!("archive_{}", uuid()?);
+    let archiver = Archiver {
+        desk,
+        request,
+        event_id: &event_id,
+    };
+    Ok(archiver.go())
+}
+
+/// The contract accepts an empty reason, but then nothing says why (OPR-07).
+fn refuse_blank(request: &Request<'_>) -> Result<(), Failure> {
+    let mut texts = vec![("reason", request.reason)];
+    if let Some(abandon) = &request.abandon {
+        texts.push(("evidenceRef", abandon.evidence_ref));
+        texts.push(("stopConfirmedBy", abandon.stop_confirmed_by));
+    }
+    match texts.into_iter().find(|(_, text)| is_blank(text)) {
+        Some((name, _)) => Err(Failure::new(
+            "AUDIT_INPUT_REQUIRED",
+            format!("{name} must not be blank"),
+        )),
+        None => Ok(()),
+    }
+}
+
+struct Archiver<'a> {
+    desk: &'a Desk,
+    request: &'a Request<'a>,
+    event_id: &'a str,
+}
+
+impl Archiver<'_> {
+    fn go(&self) -> Report {
+        let early = match self.look() {
+            Ok(seen) => seen,
+            Err(refusal) => return self.rejected(refusal, true),
+        };
+        if early.run.lifecycle == Lifecycle::Archived {
+            return self.already(&early.run, true);
+        }
+        if let Err(refusal) = self.check(&early) {
+            return self.rejected(refusal, true);
+        }
+        match self.acquire() {
+            Ok(lease) => self.under_lock(lease),
+            Err((refusal, free)) => self.rejected(refusal, free),
+        }
+    }
+
+    fn report(&self, outcome: Outcome, revision: Option<u64>, lock_released: bool) -> Report {
+        Report {
+            run_id: self.request.run_id.to_owned(),
+            event_id: self.event_id.to_owned(),
+            outcome,
+            revision,
+            code: None,
+            lock_released,
+            why: String::new(),
+            earlier: None,
+        }
+    }
+
+    fn rejected(&self, refusal: Refusal, lock_released: bool) -> Report {
+        Report {
+            code: Some(refusal.code),
+            why: refusal.why,
+            ..self.report(Outcome::Rejected, refusal.revision, lock_released)
+        }
+    }
+
+    fn already(&self, run: &Run, lock_released: bool) -> Report {
+        Report {
+            earlier: self.earlier(),
+            ..self.report(Outcome::AlreadyArchived, Some(run.revision), lock_released)
+        }
+    }
+
+    /// Run and hold in one read; the Run must be one of this network and profile.
+    fn look(&self) -> Result<Seen, Refusal> {
+        let (desk, id) = (self.desk, self.request.run_id);
+        let unread = |why: String| Refusal::new("RUN_READ_FAILED", why);
+        let hold_key = key::hold_record_key(id).map_err(|e| unread(e.to_string()))?;
+        let condition = query::and(&[
+            query::one_of("record_type", &[run::RECORD_TYPE, hold::RECORD_TYPE]),
+            query::one_of("run_id", &[id]),
+        ]);
+        let page = desk
+            .client
+            .records(&desk.state, &condition, &[], false)
+            .map_err(|e| unread(e.to_string()))?;
+        let (mut found, mut held) = (None, None);
+        for record in page.records.iter().filter(|r| r.text("run_id") == id) {
+            match record.text("record_type") {
+                run::RECORD_TYPE if found.is_none() => {
+                    found = Some(Run::from_record(record).map_err(|e| unread(e.to_string()))?);
+                }
+                run::RECORD_TYPE => return Err(unread(format!("there are several Runs {id}"))),
+                hold::RECORD_TYPE if record.text("record_key") == hold_key => {
+                    held = Some(Hold::from_record(record).map_err(|e| unread(e.to_string()))?);
+                }
+                _ => {}
+            }
+        }
+        let run = found.ok_or_else(|| unread(format!("there is no Run {id}")))?;
+        let (network, profile) = (&self.request.network.network_id, self.request.profile);
+        if run.network_id != *network || run.profile() != profile {
+            return Err(Refusal::new(
+                "RUN_ID_MISMATCH",
+                format!(
+                    "Run {id} belongs to network '{}' and profile '{}', not to '{network}' and '{profile}'",
+                    run.network_id,
+                    run.profile()
+                ),
+            ));
+        }
+        Ok(Seen { run, hold: held })
+    }
+
+    fn check(&self, seen: &Seen) -> Result<(), Refusal> {
+        closable(
+            &seen.run,
+            seen.hold.as_ref(),
+            self.request.abandon.is_some(),
+            self.desk.clock.now(),
+        )
+        .map_err(|refusal| Refusal {
+            revision: Some(seen.run.revision),
+            ..refusal
+        })
+    }
+
+    /// The lock, or why not and whether it is certainly not ours.
+    fn acquire(&self) -> Result<Lease, (Refusal, bool)> {
+        let (desk, request) = (self.desk, self.request);
+        let unavailable = |why: String| (Refusal::new("LOCK_UNAVAILABLE", why), true);
+        let lock_key = key::lock_key(request.profile, &request.network.network_id)
+            .map_err(|e| unavailable(e.to_string()))?;
+        let held_key = key::held_lock_record_key(&lock_key).map_err(|e| unavailable(e.to_string()))?;
+        let wish = lease::Request {
+            store: std::sync::Arc::new(desk.client.clone()),
+            clock: std::sync::Arc::clone(&desk.clock),
+            state: desk.state.clone(),
+            audit: desk.audit.clone(),
+            lock_key,
+            held_key,
+            profile: request.profile.to_owned(),
+            owner: self.event_id.to_owned(),
+            instance: request.instance.to_owned(),
+            times: Times {
+                lease: Duration::from_secs(request.network.lock.lease_sec),
+                heartbeat: Duration::from_secs(request.network.lock.heartbeat_sec),
+            },
+            owner_dir: request.owner_dir.clone(),
+            warn: std::sync::Arc::clone(&request.warn),
+        };
+        Lease::acquire(wish).map_err(|e| match &e {
+            AcquireError::Conflict(_) => (Refusal::new("LOCK_CONFLICT", e.to_string()), true),
+            AcquireError::Unavailable(cause) => {
+                let free = cause.outcome() == Landed::NotApplied;
+                (Refusal::new("LOCK_UNAVAILABLE", e.to_string()), free)
+            }
+            AcquireError::Broken(_) | AcquireError::Randomness(_) | AcquireError::OwnerFile(_) => {
+                unavailable(e.to_string())
+            }
+        })
+    }
+
+    fn under_lock(&self, lease: Lease) -> Report {
+        let seen = match self.look().and_then(|seen| {
+            if seen.run.lifecycle != Lifecycle::Archived {
+                self.check(&seen)?;
+            }
+            Ok(seen)
+        }) {
+            Ok(seen) => seen,
+            Err(refusal) => return self.rejected(refusal, release(lease)),
+        };
+        if seen.run.lifecycle == Lifecycle::Archived {
+            return self.already(&seen.run, release(lease));
+        }
+        let mut changes = match self.changes(&seen) {
+            Ok(changes) => changes,
+            Err(failure) => {
+                let mut refusal = Refusal::new("ARCHIVE_WRITE_FAILED", failure.message);
+                refusal.revision = Some(seen.run.revision);
+                return self.rejected(refusal, release(lease));
+            }
+        };
+        match lease.try_release(&mut changes, AttemptStatus::Success, "NORMAL") {
+            Ok(()) => {
+                // D-09 may have taken over another revision of the Run.
+                let revision = changes
+                    .first()
+                    .map_or(seen.run.revision + 1, Change::revision_after);
+                self.report(Outcome::Archived, Some(revision), true)
+            }
+            Err(unreleased) => self.unwritten(&seen.run, unreleased),
+        }
+    }
+
+    /// OPR-39. The commit is one request: an archived Run has its audit record, and the lock is released with it.
+    fn unwritten(&self, run: &Run, unreleased: Unreleased) -> Report {
+        let Unreleased { lease, error } = unreleased;
+        let code = match &error {
+            CommitError::Lost => "LEASE_INTERRUPTED",
+            CommitError::Undecided(_) => match self.look() {
+                Ok(seen) if seen.run.lifecycle == Lifecycle::Archived => {
+                    return self.report(Outcome::Archived, Some(seen.run.revision), true);
+                }
+                _ => {
+                    return Report {
+                        code: Some("ARCHIVE_UNCONFIRMED"),
+                        why: error.to_string(),
+                        ..self.report(Outcome::Unconfirmed, None, false)
+                    };
+                }
+            },
+            CommitError::Refused { .. } | CommitError::Foreign { .. } | CommitError::Vanished { .. } => {
+                "ARCHIVE_WRITE_FAILED"
+            }
+        };
+        let refusal = Refusal {
+            code,
+            why: error.to_string(),
+            revision: Some(run.revision),
+        };
+        // A lost lock is somebody else's, or free.
+        let free = lease.is_none_or(|lease| release(*lease));
+        self.rejected(refusal, free)
+    }
+
+    /// The Run first, then what goes with it.
+    fn changes(&self, seen: &Seen) -> Result<Vec<Change>, Failure> {
+        let now = self.desk.clock.now();
+        let run = &seen.run;
+        let mut changes = vec![Change::Update {
+            role: Role::State,
+            record_key: run.record_key.clone(),
+            revision: run.revision,
+            counted: false,
+            fields: Run::archive_fields(now),
+            known: run.archive_basis(),
+        }];
+        if let Some(over) = seen.hold.as_ref().filter(|h| h.is_expired(now)) {
+            changes.extend(self.release_hold(over, now)?);
+        }
+        let mut event = self.event(run, now);
+        if let Some(abandon) = &self.request.abandon {
+            let all = gather::read(&self.desk.client, &self.desk.state, &self.desk.audit, &run.run_id);
+            event = event
+                .with("abandoned", true)
+                .with("evidence_ref", abandon.evidence_ref)
+                .with("stop_confirmed_by", abandon.stop_confirmed_by);
+            event = match all {
+                Ok(all) => {
+                    let (nodes, findings) = left_behind(run, &all);
+                    changes.extend(self.finish_invocations(run, all, now)?);
+                    event
+                        .with("unfinished_nodes", nodes)
+                        .with("inconsistencies", findings)
+                }
+                // A record that cannot be read is what may have brought the Run here.
+                Err(failure) => event.with("unreadable", failure.message),
+            };
+        }
+        let operation = Operation {
+            record_key: key::operation_record_key(self.event_id)?,
+            run_id: &run.run_id,
+            result_code: RUN_ARCHIVED,
+            at: now,
+            columns: Columns {
+                requested_by: &self.desk.requested_by,
+                service_principal: &self.desk.service_principal,
+                evidence_ref: self.request.abandon.as_ref().map_or("", |a| a.evidence_ref),
+                ..Columns::default()
+            },
+            event,
+        };
+        changes.push(insert(operation.to_fields()));
+        Ok(changes)
+    }
+
+    /// OPR-40.
+    fn event(&self, run: &Run, now: Timestamp) -> Object {
+        Object::new()
+            .with("event_id", self.event_id)
+            .with("event_type", RUN_ARCHIVED)
+            .with("run_id", run.run_id.as_str())
+            .with("result_code", RUN_ARCHIVED)
+            .with("requested_by", self.desk.requested_by.as_str())
+            .with("reason", self.request.reason)
+            .with("archived_at", now.iso_ms())
+            .with("previous_status", run.status.as_str())
+            .with("run_revision_before", run.revision)
+            .with("service_principal", self.desk.service_principal.as_str())
+    }
+
+    /// A hold whose time is over is released by whoever meets it first, never silently.
+    fn release_hold(&self, over: &Hold, now: Timestamp) -> Result<Vec<Change>, Failure> {
+        let by = self.desk.requested_by.as_str();
+        let released = over.released(by, hold::EXPIRED, now);
+        let event_id = format!("hold_{}", uuid()?);
+        let event = HoldEvent {
+            event_id: &event_id,
+            before: Some(over),
+            after: &released,
+            by,
+            reason: hold::EXPIRED,
+            at: now,
+        };
+        let mut entry = Entry::read(over.clone());
+        *entry.edit() = released.clone();
+        let mut changes: Vec<Change> = entry.change().into_iter().collect();
+        changes.push(insert(event.to_fields()?));
+        Ok(changes)
+    }
+
+    /// Invocations of dead processes; nobody resumes this Run any more, who would finish them otherwise.
+    fn finish_invocations(&self, run: &Run, all: Gathered, now: Timestamp) -> Result<Vec<Change>, Failure> {
+        let mut ledger = Ledger {
+            run: Entry::read(run.clone()),
+            nodes: Vec::new(),
+            hold: None,
+            invocations: all.invocations.into_iter().map(Entry::read).collect(),
+            attempts: Vec::new(),
+            operations: Vec::new(),
+            permits: Vec::new(),
+        };
+        repair::finish_abandoned(&mut ledger, self.event_id, now)?;
+        Ok(ledger.last_changes()?)
+    }
+
+    /// Who archived the Run before; unknown when the audit app does not say.
+    fn earlier(&self) -> Option<(String, String)> {
+        let condition = query::and(&[
+            query::one_of("record_type", &[operation::RECORD_TYPE]),
+            query::one_of("run_id", &[self.request.run_id]),
+            query::one_of("result_code", &[RUN_ARCHIVED]),
+        ]);
+        let page = self.desk.client.records(&self.desk.audit, &condition, &[], false);
+        let events = page.map(|p| p.records).unwrap_or_default();
+        events
+            .iter()
+            .filter(|r| r.text("run_id") == self.request.run_id)
+            .find_map(|r| serde_json::from_str::<serde_json::Value>(r.text("reason")).ok())
+            .and_then(|event| {
+                let text = |key: &str| {
+                    event
+                        .get(key)
+                        .and_then(serde_json::Value::as_str)
+                        .map(str::to_owned)
+                };
+                Some((text("requested_by")?, text("archived_at")?))
+            })
+    }
+}
+
+fn insert(fields: crate::kintone::Fields) -> Change {
+    Change::Insert {
+        role: Role::Audit,
+        fields,
+    }
+}
+
+/// Releases a lock under which nothing was written; true when it is free.
+fn release(lease: Lease) -> bool {
+    lease.release(&mut [], AttemptStatus::Success, "NORMAL").is_ok()
+}
+
+/// OPR-37 step 4: which Runs may be archived, and how.
+fn closable(run: &Run, hold: Option<&Hold>, abandon: bool, now: Timestamp) -> Result<(), Refusal> {
+    let status = run.status;
+    let refusal = match status {
+        RunStatus::Success => Some((
+            "RUN_STATUS_NOT_CLOSABLE",
+            format!("Run {} has succeeded", run.run_id),
+        )),
+        RunStatus::Unknown if !abandon => Some((
+            "RUN_UNKNOWN_NOT_CLOSABLE",
+            format!("Run {} has a node whose result is unknown", run.run_id),
+        )),
+        RunStatus::Created | RunStatus::Running if !abandon => {
+            Some(("RUN_NOT_TERMINAL", format!("Run {} is {status}", run.run_id)))
+        }
+        _ => None,
+    };
+    if let Some((code, why)) = refusal {
+        return Err(Refusal::new(code, why));
+    }
+    match hold.filter(|h| h.stops(now)) {
+        Some(hold) => Err(Refusal::new(
+            "RUN_ON_HOLD",
+            format!("Run {} is held by {}", run.run_id, hold.requested_by),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What an abandoned Run leaves behind: nodes that did not end well, and what its records contradict themselves in.
+fn left_behind(run: &Run, all: &Gathered) -> (Vec<String>, Vec<String>) {
+    let nodes = all
+        .states
+        .iter()
+        .filter(|s| s.status != NodeStatus::Success)
+        .map(|s| format!("{}={}", s.node_id, s.status))
+        .collect();
+    let found = reconcile::examine(&Records {
+        run,
+        states: &all.states,
+        attempts: &all.attempts,
+        resolutions: &all.resolutions,
+        invocation_id: "",
+    });
+    let findings = found
+        .unrepairable
+        .iter()
+        .map(|f| format!("{} {}: {}", f.code, f.node_id.as_deref().unwrap_or("-"), f.detail))
+        .collect();
+    (nodes, findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flownet::record::run::tests::sample;
+
+    fn code(status: RunStatus, hold: Option<&Hold>, abandon: bool) -> Option<&'static str> {
+        closable(&sample(status), hold, abandon, Timestamp(1000))
+            .err()
+            .map(|r| r.code)
+    }
+
+    #[test]
+    fn status_first_then_hold() {
+        let hold = Hold::first("CANCEL:r".into(), "r", "ops", "why", Timestamp(0), None);
+        for held in [None, Some(&hold)] {
+            let end = held.map(|_| "RUN_ON_HOLD");
+            for (status, plain, abandoned) in [
+                (
+                    RunStatus::Success,
+                    Some("RUN_STATUS_NOT_CLOSABLE"),
+                    Some("RUN_STATUS_NOT_CLOSABLE"),
+                ),
+                (RunStatus::Unknown, Some("RUN_UNKNOWN_NOT_CLOSABLE"), end),
+                (RunStatus::Created, Some("RUN_NOT_TERMINAL"), end),
+                (RunStatus::Running, Some("RUN_NOT_TERMINAL"), end),
+                (RunStatus::Failed, end, end),
+                (RunStatus::Cancelled, end, end),
+            ] {
+                assert_eq!(code(status, held, false), plain, "{status}");
+                assert_eq!(code(status, held, true), abandoned, "{status}");
+            }
+        }
+    }
+
+    #[test]
+    fn released_and_ended_holds_are_none() {
+        let hold = Hold::first(
+            "CANCEL:r".into(),
+            "r",
+            "ops",
+            "why",
+            Timestamp(0),
+            Some(Timestamp(1000)),
+        );
+        assert_eq!(code(RunStatus::Failed, Some(&hold), false), None);
+        let released = hold.released("ops", "ok", Timestamp(1));
+        assert_eq!(code(RunStatus::Failed, Some(&released), false), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! What every operator command works with, and how it writes without a lock.
+
+use std::sync::Arc;
+
+use crate::flownet::clock::Clock;
+use crate::flownet::lease::change::{self, Apps, Change};
+use crate::flownet::lease::witness::{self, WitnessError};
+use crate::flownet::run::Failure;
+use crate::flownet::run::failure::remote_code;
+use crate::kintone::{self, App, BulkItem, Client};
+
+/// How often a command decides anew because somebody else was faster.
+const DECISIONS: u32 = 4;
+
+/// The surroundings of an operator command.
+pub struct Desk {
+    /// kintone.
+    pub client: Client,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// State app.
+    pub state: App,
+    /// Audit app.
+    pub audit: App,
+    /// Account that the command runs as; empty when the command does not record it.
+    pub service_principal: String,
+    /// The person behind the command.
+    pub requested_by: String,
+}
+
+/// Why one round of reading, deciding and writing did not end in a result.
+pub(super) enum Stop {
+    /// For good.
+    Failure(Failure),
+    /// A record changed between reading and writing; nothing was written.
+    Again(kintone::Error),
+}
+
+impl<E: Into<Failure>> From<E> for Stop {
+    fn from(e: E) -> Self {
+        Self::Failure(e.into())
+    }
+}
+
+impl Desk {
+    /// Reads, decides and writes until nobody else was faster, a bounded number of times.
+    pub(super) fn rounds<T>(&self, mut round: impl FnMut() -> Result<T, Stop>) -> Result<T, Failure> {
+        let mut left = DECISIONS;
+        loop {
+            left -= 1;
+            match round() {
+                Ok(value) => return Ok(value),
+                Err(Stop::Failure(failure)) => return Err(failure),
+                Err(Stop::Again(_)) if left > 0 => {}
+                Err(Stop::Again(error)) => {
+                    return Err(Failure::new(
+                        remote_code(&error),
+                        format!("the records kept changing; nothing was written: {error}"),
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Writes `changes`, fenced by their revisions; one of them inserts the audit record `witness`.
+    pub(super) fn write(&self, changes: &[Change], witness: &str) -> Result<(), Stop> {
+        let apps = Apps {
+            state: &self.state,
+            audit: &self.audit,
+        };
+        let items: Vec<BulkItem<'_>> = change::parts(changes)
+            .iter()
+            .flatten()
+            .map(|positions| change::item(apps, changes, positions))
+            .collect();
+        witness::send(&self.client, &*self.clock, &self.audit, &items, witness).map_err(|e| match e {
+            WitnessError::Changed(error) => Stop::Again(error),
+            WitnessError::Refused(ref error) => Failure::new(remote_code(error), e.to_string()).into(),
+            WitnessError::Undecided(_) => Failure::new("AMBIGUOUS_WRITE", e.to_string()).into(),
+        })
+    }
+}
