@@ -10,6 +10,7 @@ mod create;
 mod ensure;
 pub mod failure;
 pub mod gather;
+mod held;
 mod inputs;
 mod job_log;
 pub mod ledger;

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::gather::{Gathered, gather};
 use super::ledger::{Entry, Ledger};
 use super::schedule::{self, Ready};
-use super::{inputs, orphan, prepare, repair};
+use super::{held, inputs, orphan, prepare, repair};
 use crate::flownet::bundle::Contents;
 use crate::flownet::canonical_json::sha256_hex;
 use crate::flownet::definition::{self, Network};
@@ -46,7 +46,7 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     let ctx = inside.ctx;
     let mut all = gather(ctx, &run.run_id)?;
     let run = all.run.take().unwrap_or(run);
-    refuse_held(&all, &run)?;
+    refuse_held(&all, &run, ctx.clock.now())?;
     refuse_finished(inside, &run)?;
     let description = refuse_drift(ctx, &run)?;
     let log_is_runners = prepare::log_is_runners(ctx, &description);
@@ -61,6 +61,7 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
         repaired: false,
         log_is_runners,
     };
+    held::release_expired(ctx, &mut course.ledger, ctx.clock.now())?;
     course.add_missing_states()?;
     course.reconcile(&all)?;
     let plan = course.plan()?;
@@ -88,8 +89,8 @@ struct Course<'a> {
     log_is_runners: bool,
 }
 
-fn refuse_held(all: &Gathered, run: &Run) -> Result<(), Failure> {
-    match all.hold.as_ref().filter(|h| h.is_active()) {
+fn refuse_held(all: &Gathered, run: &Run, now: Timestamp) -> Result<(), Failure> {
+    match all.hold.as_ref().filter(|h| h.stops(now)) {
         None => Ok(()),
         Some(hold) => Err(Failure::new(
             "RUN_ON_HOLD",

@@ -5,19 +5,17 @@ use super::close::{self, Ending};
 use super::context::Context;
 use super::failure::{Failure, Handed};
 use super::ledger::Ledger;
-use super::{Finish, gather};
+use super::{Finish, gather, held};
 use crate::flownet::bundle::{self, Contents};
 use crate::flownet::child::workdir::RunDirectory;
 use crate::flownet::definition::Network;
-use crate::flownet::key;
 use crate::flownet::lease::Lease;
-use crate::flownet::record::status::{AttemptStatus, HoldState, Mode, NodeStatus, RunStatus};
-use crate::flownet::record::{Hold, NodeState, Run};
+use crate::flownet::record::status::{AttemptStatus, Mode, NodeStatus, RunStatus};
+use crate::flownet::record::{NodeState, Run};
 use crate::flownet::rule::aggregate::aggregate;
 use crate::flownet::rule::schedule::{Disposition, Scope, blocked_closure, disposition};
 use crate::flownet::rule::select::Brake;
 use crate::flownet::time::Timestamp;
-use crate::kintone::query;
 
 /// Clause of an invocation that a signal ended early.
 const STOPPED: &str = "stopped by a signal";
@@ -249,31 +247,11 @@ impl Scheduler<'_> {
 
     /// The lock is still ours and no person holds the Run.
     fn nobody_holds(&mut self, course: &mut Course) -> Result<bool, Failure> {
-        let run_id = self.ready.ledger.run.get().run_id.clone();
-        let hold_key = key::hold_record_key(&run_id)?;
-        let text = query::one_of("record_key", &[hold_key.as_str(), self.lease.held_key()]);
-        let page = self.ctx.client.records(&self.ctx.state, &text, &[], false)?;
-        let owned = page.records.iter().any(|r| {
-            r.text("record_key") == self.lease.held_key() && r.text("lease_token") == self.lease.token()
-        });
-        if !owned {
-            return Err(Failure::new(
-                "NETWORK_LEASE_INTERRUPTED",
-                "the network lock was taken away; no further node was started",
-            ));
-        }
-        let Some(record) = page.records.iter().find(|r| r.text("record_key") == hold_key) else {
+        let ready = &mut *self.ready;
+        let Some(hold_key) = held::stops(self.ctx, self.lease, &mut ready.ledger, &ready.invocation_id)?
+        else {
             return Ok(true);
         };
-        let hold = Hold::from_record(record)?;
-        if !hold.is_active() {
-            return Ok(true);
-        }
-        let mut entry = super::ledger::Entry::read(hold.clone());
-        if hold.state == HoldState::Requested {
-            *entry.edit() = hold.accepted(self.ctx.clock.now());
-        }
-        self.ready.ledger.hold = Some(entry);
         course.early = Some(Ending {
             status: AttemptStatus::Cancelled,
             code: "STOP_REQUESTED",

@@ -70,7 +70,7 @@ pub fn facts_of_words(command: &Command, words: &Words) -> Facts {
 }
 
 /// Prints a failure in the form of its command.
-pub fn print_rejection(command: &Command, words: &Words, failure: &Failure, output: &mut Output<'_>) {
+pub fn print_rejection(command: &'static Command, words: &Words, failure: &Failure, output: &mut Output<'_>) {
     #[derive(Serialize)]
     struct Rejection {
         error: ErrorObject,

@@ -7,8 +7,8 @@ use super::super::output::{Output, Requests, escape};
 use super::super::report::Failure;
 use super::super::settings::{ControlSettings, Environment, check_profile};
 use super::super::walk::Words;
-use super::run_network::translate;
-use super::{settings_failure, traffic};
+
+use super::{settings_failure, traffic, translate};
 use crate::flownet::clock::{Clock as _, SystemClock};
 use crate::flownet::status::json::Object;
 use crate::flownet::status::{self, Question, Selection};

@@ -289,8 +289,16 @@ pub(super) const ARCHIVE_RUN: Command = Command {
     extra: Extra::InPlace,
     complaint: Complaint::List,
     rules: &[
-        Rule::Needs("--abandon", &["--evidence-ref"], "--abandon requires --evidence-ref"),
-        Rule::Needs("--abandon", &["--stop-confirmed-by"], "--abandon requires --stop-confirmed-by"),
+        Rule::Needs(
+            "--abandon",
+            &["--evidence-ref"],
+            "--abandon requires --evidence-ref",
+        ),
+        Rule::Needs(
+            "--abandon",
+            &["--stop-confirmed-by"],
+            "--abandon requires --stop-confirmed-by",
+        ),
     ],
     fallback: "ARCHIVE_RUN_FAILED",
     finished: true,

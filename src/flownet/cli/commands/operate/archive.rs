@@ -14,7 +14,7 @@ use crate::flownet::cli::report::Failure;
 use crate::flownet::cli::table::Command;
 use crate::flownet::cli::walk::Words;
 use crate::flownet::operate::archive::{self, Abandon, Outcome, Report, Request};
-use crate::flownet::ordered_json::{Json, Object};
+use crate::flownet::ordered_json::Object;
 
 pub fn run(
     command: &'static Command,
@@ -56,7 +56,7 @@ pub fn run(
     let requests = traffic(&desk.client, output);
     let facts = run_facts(&network.network_id, &settings.profile);
     if output.choices().json || !output.choices().quiet || code_of_failure(&report).is_some() {
-        output.document(&format!("{}\n", Json::from(line(&report)).compact()));
+        output.json(&line(&report));
     }
     match code_of_failure(&report) {
         None => {
@@ -109,7 +109,11 @@ fn succeed(
     output: &mut Output<'_>,
 ) {
     let revision = report.revision.unwrap_or_default();
-    let mut text = format!("{}: {} (revision {revision})", report.outcome.as_str(), report.run_id);
+    let mut text = format!(
+        "{}: {} (revision {revision})",
+        report.outcome.as_str(),
+        report.run_id
+    );
     if let Some((by, at)) = &report.earlier {
         let _ = write!(text, ", archived by {by} at {at}");
     }

@@ -117,13 +117,7 @@ pub struct Answer {
 }
 
 /// Prints what was done: lines, or one JSON object.
-fn tell(
-    command: &'static Command,
-    words: &Words,
-    told: &Told,
-    requests: Requests,
-    output: &mut Output<'_>,
-) {
+fn tell(command: &'static Command, words: &Words, told: &Told, requests: Requests, output: &mut Output<'_>) {
     let facts = told.facts(command, words);
     let next = |language: Language| codes::next_steps(told.code, &facts, language);
     if output.choices().json {
