@@ -9,6 +9,8 @@ use ksql_flownet::flownet::cli::codes;
 /// Words of the same shape that are no codes: kinds, record types, audit events, reasons inside records, names of
 /// variables. A word that is new in the source must be put here or into the table.
 const OTHER_WORDS: &[&str] = &[
+    "ALREADY_RELEASED",
+    "ALREADY_RESOLVED",
     "ALREADY_SUCCESS",
     "APP_START_DISABLED",
     "ATTEMPT_RESOLUTION",
@@ -45,6 +47,10 @@ const OTHER_WORDS: &[&str] = &[
     "RECONCILIATION_REPAIR",
     "RERUN_FROM",
     "RUN_AGGREGATE_RECOMPUTED",
+    "RUN_HOLD_ACCEPTED",
+    "RUN_HOLD_CHANGED",
+    "RUN_HOLD_RELEASED",
+    "RUN_HOLD_REQUESTED",
     "RUN_INVOCATION",
     "TERMINAL_ATTEMPT_APPLIED",
     "VALID_RESULT",
