@@ -13,6 +13,7 @@ use crate::flownet::canonical_json::sha256_hex;
 use crate::flownet::definition::{self, Network};
 use crate::flownet::key;
 use crate::flownet::lease::{Change, Lease, owner};
+use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::profile::{self, Description, Snapshot};
 use crate::flownet::record::status::{Lifecycle, Mode, NodeStatus, RunStatus};
 use crate::flownet::record::{Invocation, NodeState, Run, invocation};
@@ -413,24 +414,22 @@ fn reset(state: &mut NodeState, now: Timestamp) {
 
 /// RCN-02: the findings as JSON, as the original words them.
 fn required(run_id: &str, findings: &[Inconsistency]) -> Failure {
-    let list: Vec<serde_json::Value> = findings
+    let list: Vec<Object> = findings
         .iter()
         .map(|f| {
-            let mut item = serde_json::Map::new();
-            item.insert("code".into(), f.code.into());
-            if let Some(node) = &f.node_id {
-                item.insert("nodeId".into(), node.as_str().into());
-            }
-            item.insert("detail".into(), f.detail.as_str().into());
-            if !f.attempt_ids.is_empty() {
-                item.insert("attemptIds".into(), f.attempt_ids.clone().into());
-            }
-            item.into()
+            Object::new()
+                .with("code", f.code)
+                .with_some("nodeId", f.node_id.as_deref())
+                .with("detail", f.detail.as_str())
+                .with_some(
+                    "attemptIds",
+                    (!f.attempt_ids.is_empty()).then(|| f.attempt_ids.clone()),
+                )
         })
         .collect();
     let mut failure = Failure::new(
         "RECONCILIATION_REQUIRED",
-        format!("RECONCILIATION_REQUIRED: {}", serde_json::Value::from(list)),
+        format!("RECONCILIATION_REQUIRED: {}", Json::from(list).compact()),
     )
     .fact("run_id", run_id);
     for f in findings {

@@ -1,6 +1,6 @@
 //! Codes of the boundary to the runner: preflight, bundle input, results and CSV files (file 10 of the contract, F and G).
 
-use super::steps::{CHECK_RUNNER, CORRECTION_KEY, RESOLVE, RESUME, SHOW_RUN};
+use super::steps::{ABANDON, CHECK_RUNNER, CORRECTION_KEY, RESOLVE, RESUME, SHOW_RUN};
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
 
@@ -166,7 +166,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The Run is older than its input files are kept.",
             "入力ファイルの保存期間を過ぎた Run です。",
         ),
-        &[CORRECTION_KEY],
+        &[ABANDON, CORRECTION_KEY],
     ),
     unknown(
         "NO_EXECUTION_RESULT",

@@ -1,7 +1,7 @@
 //! Codes of status and of the operator commands (file 50 of the contract).
 
 use super::steps::{
-    ARCHIVE, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPEAT, REPORT, RESOLVE, RESUME, SHOW_NETWORK,
+    ABANDON, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPEAT, REPORT, RESOLVE, RESUME, SHOW_NETWORK,
     SHOW_RUN,
 };
 use super::{Entry, ExitClass, Step, entry, step};
@@ -32,7 +32,7 @@ const fn unsafe_state(code: &'static str, says: Text) -> Entry {
         code,
         ExitClass::Unknown,
         says,
-        &[SHOW_RUN, ARCHIVE, CORRECTION_KEY],
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     )
 }
 
@@ -279,12 +279,12 @@ pub(super) const ENTRIES: &[Entry] = &[
             "A node of the Run has an unknown result.",
             "結果が不明なノードがあります。",
         ),
-        &[SHOW_RUN, RESOLVE],
+        &[SHOW_RUN, RESOLVE, ABANDON],
     ),
     refused(
         "RUN_NOT_TERMINAL",
         text("The Run has not ended.", "Run は終わっていません。"),
-        &[SHOW_RUN, RESUME],
+        &[SHOW_RUN, RESUME, ABANDON],
     ),
     entry(
         "RUN_LIVE",

@@ -2,8 +2,8 @@
 //! (file 20 of the contract, OUT-08 and OUT-09; OPR-05).
 
 use super::steps::{
-    AGAIN, ARCHIVE, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPORT, RESOLVE, RESUME, SHOW_NETWORK,
-    SHOW_RUN,
+    ABANDON, AGAIN, ARCHIVE, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPORT, RESOLVE, RESUME,
+    SHOW_NETWORK, SHOW_RUN,
 };
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
@@ -273,7 +273,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The records of the Run contradict each other in a way that no program may repair.",
             "Run のレコードに、プログラムが直してはならない矛盾があります。",
         ),
-        &[SHOW_RUN, ARCHIVE, CORRECTION_KEY],
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     ),
     refused(
         "RUN_SNAPSHOT_MISMATCH",
@@ -281,7 +281,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The stored bundle does not belong to this Run.",
             "保存済みバンドルがこの Run のものではありません。",
         ),
-        &[SHOW_RUN, CORRECTION_KEY],
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     ),
     refused(
         "PROFILE_SNAPSHOT_MISMATCH",
@@ -295,7 +295,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                 "restore the profile as it was, or",
                 "プロファイルを元に戻す。または次のコマンドを使う",
             ),
-            ARCHIVE,
+            ABANDON,
             CORRECTION_KEY,
         ],
     ),
@@ -314,7 +314,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The stored bundle was changed.",
             "保存済みバンドルが変更されています。",
         ),
-        &[SHOW_RUN, CORRECTION_KEY],
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     ),
     refused(
         "BUNDLE_ZIP_INVALID",
@@ -322,7 +322,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The stored bundle is damaged.",
             "保存済みバンドルが壊れています。",
         ),
-        &[SHOW_RUN, CORRECTION_KEY],
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     ),
     refused(
         "BUNDLE_MANIFEST_INVALID",
@@ -330,7 +330,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The manifest of the stored bundle is damaged.",
             "保存済みバンドルの目録が壊れています。",
         ),
-        &[SHOW_RUN, CORRECTION_KEY],
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     ),
     refused(
         "BUNDLE_FILE_MISMATCH",
@@ -338,7 +338,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "A file of the stored bundle was changed.",
             "保存済みバンドルのファイルが変更されています。",
         ),
-        &[SHOW_RUN, CORRECTION_KEY],
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     ),
     entry(
         "REVISION_CONFLICT",

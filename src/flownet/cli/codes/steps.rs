@@ -77,6 +77,13 @@ pub(super) const ARCHIVE: Step = step(
     "closes a Run that will not be resumed",
     "もう再開しない Run を閉じる",
 );
+/// Archive a Run that can neither be resumed nor ends.
+pub(super) const ABANDON: Step = step(
+    "ksql-flownet archive-run {network} --run-id {run_id} --reason-file {reason_file} --abandon \
+     --evidence-ref {evidence_ref} --stop-confirmed-by {person}",
+    "closes it whatever its nodes are in, so that it no longer counts for max_active_runs",
+    "ノードの状態にかかわらず Run を閉じ、max_active_runs に数えられないようにする",
+);
 /// A fresh key.
 pub(super) const CORRECTION_KEY: Step = step(
     "ksql-flownet run-network {network} --business-key {correction_key}",

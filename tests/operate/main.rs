@@ -1,0 +1,14 @@
+//! The operator commands as black boxes: every precondition of contract 50, every write with lost answers, refusals and
+//! rivals. Records are looked at through the stand-in's own window, never through our client.
+
+#[path = "../support/network.rs"]
+mod network;
+#[path = "../support/sandbox.rs"]
+mod sandbox;
+
+mod archive;
+mod desk;
+mod hold;
+mod job_unlock;
+mod resolve;
+mod unlock;
