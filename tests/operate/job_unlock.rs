@@ -5,6 +5,9 @@ use serde_json::{Value as Json, json};
 use crate::desk::{Desk, assert_done, assert_refused, disturbances, json_of};
 use crate::network::{NodeSpec, PROFILE, said, text};
 
+/// Flags with other values.
+type Changes<'a> = &'a [(&'a str, &'a str)];
+
 fn good(desk: &Desk) -> Json {
     json!({
         "kind": "LOCK_RECOVERY_RESULT", "formatVersion": 1,
@@ -18,7 +21,7 @@ fn record(desk: &Desk, result: &str, changes: &[(&str, &str)], more: &[&str]) ->
     let file = desk.space.dir.join("result.json").display().to_string();
     std::fs::write(&file, result).expect("result");
     let (run, reason) = (desk.run_id(), desk.reason());
-    let mut words = vec![
+    let mut words = [
         ("--result-file", file.as_str()),
         ("--run-id", run.as_str()),
         ("--node-id", "a"),
@@ -99,7 +102,7 @@ fn preconditions_in_order() {
     let (blank, nowhere) = (desk.blank(), "/nowhere/x.json");
     let mut other = good(&desk);
     other["jobKey"] = json!("test:other");
-    let rows: [(&str, &[(&str, &str)], &str); 9] = [
+    let rows: [(&str, Changes<'_>, &str); 9] = [
         (
             &result,
             &[("--result-file", nowhere), ("--reason-file", &blank)],

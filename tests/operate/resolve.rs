@@ -5,6 +5,9 @@ use serde_json::{Value as Json, json};
 use crate::desk::{Desk, assert_done, assert_refused, disturbances, json_of, park};
 use crate::network::{NodeSpec, said, text};
 
+/// Flags with other values.
+type Changes<'a> = &'a [(&'a str, &'a str)];
+
 /// The first execution vanishes after its start mark: nobody can know what it did.
 const UNKNOWN: &[NodeSpec] = &[
     NodeSpec::new("a", &[], &["VANISH", "SUCCESS"]),
@@ -136,7 +139,7 @@ fn preconditions_that_need_no_record() {
     let desk = Desk::new("resolve_rows", UNKNOWN);
     let (run, reason, blank) = (desk.run_id(), desk.reason(), desk.blank());
     let with = |changes: &[(&str, &str)], more: &[&str]| {
-        let mut words = vec![
+        let mut words = [
             ("--run-id", run.as_str()),
             ("--node-id", "a"),
             ("--to", "FAILED"),
@@ -162,7 +165,7 @@ fn preconditions_that_need_no_record() {
     for flag in ["--run-id", "--node-id", "--evidence-ref", "--stop-confirmed-by"] {
         assert_refused(&with(&[(flag, "\u{feff} ")], &[]), "AUDIT_INPUT_REQUIRED");
     }
-    let rows: [(&[(&str, &str)], &[&str], &str); 5] = [
+    let rows: [(Changes<'_>, &[&str], &str); 5] = [
         (
             &[("--to", "SUCCESS")],
             &["--compensation"],

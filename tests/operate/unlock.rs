@@ -84,7 +84,7 @@ fn a_second_call_tells_about_the_first() {
     let event = event.as_str().expect("an id");
     assert!(said(&again).contains("ALREADY_RELEASED: "), "{}", said(&again));
     assert!(
-        said(&again).contains(&format!("tester released it at 2")),
+        said(&again).contains("tester released it at 2"),
         "{}",
         said(&again)
     );
@@ -102,7 +102,7 @@ fn preconditions_in_order() {
     assert_refused(&desk.unlock(OWNER, "manual"), "LOCK_NOT_FOUND");
     let (reason, blank) = (desk.reason(), desk.blank());
     let with = |changes: &[(&str, &str)]| {
-        let mut words = vec![
+        let mut words = [
             ("--profile", PROFILE),
             ("--expected-owner-invocation-id", OWNER),
             ("--reason-file", reason.as_str()),

@@ -133,19 +133,19 @@ impl Forced<'_> {
         ];
         match witness::send(store, clock, audit, &items, &operation.record_key) {
             Ok(()) => Ok(after),
-            Err(WitnessError::Changed(_)) => Err(self.who_was_first(store, state, &tombstone)),
+            Err(WitnessError::Changed(_)) => Err(who_was_first(store, state, &tombstone)),
             Err(WitnessError::Refused(e)) => Err(ForcedError::Refused(e)),
             Err(WitnessError::Undecided(e)) => Err(ForcedError::Unconfirmed(e)),
         }
     }
+}
 
-    /// The lock is not what was decided on any more: was it taken from this very owner?
-    fn who_was_first(&self, store: &dyn Store, state: &App, tombstone: &str) -> ForcedError {
-        match store::lock_record(store, state, tombstone) {
-            Ok(Some(done)) if done.status_reason == FORCE_RELEASED => ForcedError::ByOther,
-            Ok(_) => ForcedError::Changed,
-            Err(ReadError::Broken(e)) => ForcedError::Broken(e),
-            Err(ReadError::Remote(e)) => ForcedError::Unconfirmed(e),
-        }
+/// The lock is not what was decided on any more: was it taken from this very owner?
+fn who_was_first(store: &dyn Store, state: &App, tombstone: &str) -> ForcedError {
+    match store::lock_record(store, state, tombstone) {
+        Ok(Some(done)) if done.status_reason == FORCE_RELEASED => ForcedError::ByOther,
+        Ok(_) => ForcedError::Changed,
+        Err(ReadError::Broken(e)) => ForcedError::Broken(e),
+        Err(ReadError::Remote(e)) => ForcedError::Unconfirmed(e),
     }
 }

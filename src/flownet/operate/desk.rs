@@ -42,26 +42,26 @@ impl<E: Into<Failure>> From<E> for Stop {
     }
 }
 
-impl Desk {
-    /// Reads, decides and writes until nobody else was faster, a bounded number of times.
-    pub(super) fn rounds<T>(&self, mut round: impl FnMut() -> Result<T, Stop>) -> Result<T, Failure> {
-        let mut left = DECISIONS;
-        loop {
-            left -= 1;
-            match round() {
-                Ok(value) => return Ok(value),
-                Err(Stop::Failure(failure)) => return Err(failure),
-                Err(Stop::Again(_)) if left > 0 => {}
-                Err(Stop::Again(error)) => {
-                    return Err(Failure::new(
-                        remote_code(&error),
-                        format!("the records kept changing; nothing was written: {error}"),
-                    ));
-                }
+/// Reads, decides and writes until nobody else was faster, a bounded number of times.
+pub(super) fn rounds<T>(mut round: impl FnMut() -> Result<T, Stop>) -> Result<T, Failure> {
+    let mut left = DECISIONS;
+    loop {
+        left -= 1;
+        match round() {
+            Ok(value) => return Ok(value),
+            Err(Stop::Failure(failure)) => return Err(failure),
+            Err(Stop::Again(_)) if left > 0 => {}
+            Err(Stop::Again(error)) => {
+                return Err(Failure::new(
+                    remote_code(&error),
+                    format!("the records kept changing; nothing was written: {error}"),
+                ));
             }
         }
     }
+}
 
+impl Desk {
     /// Writes `changes`, fenced by their revisions; one of them inserts the audit record `witness`.
     pub(super) fn write(&self, changes: &[Change], witness: &str) -> Result<(), Stop> {
         let apps = Apps {

@@ -1,6 +1,6 @@
 //! cancel-run: a hold that stops a Run before its next node, and its release (OPR-28 to OPR-35).
 
-use super::desk::{Desk, Stop};
+use super::desk::{Desk, Stop, rounds};
 use super::is_blank;
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
@@ -71,7 +71,7 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Outcome, Failure> {
         ));
     }
     let hold_key = key::hold_record_key(request.run_id)?;
-    desk.rounds(|| round(desk, request, &hold_key))
+    rounds(|| round(desk, request, &hold_key))
 }
 
 fn round(desk: &Desk, request: &Request<'_>, hold_key: &str) -> Result<Outcome, Stop> {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::desk::{Desk, Stop};
+use super::desk::{Desk, Stop, rounds};
 use super::recovery_result::RecoveryResult;
 use super::{is_blank, trimmed};
 use crate::flownet::clock::uuid;
@@ -75,7 +75,7 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Recorded, Failure> {
             format!("the result file is no LOCK_RECOVERY_RESULT: {why}"),
         )
     })?;
-    desk.rounds(|| {
+    rounds(|| {
         let (run, job_id) = read(desk, trimmed(request.run_id), trimmed(request.node_id))?;
         let expected = format!("{}:{job_id}", run.profile());
         if result.job_key != expected {

@@ -3,7 +3,7 @@
 //! Resolution, Node State and the Run's status are one request, so that the Run is right at once. The Run is always part
 //! of it: two people who resolve two nodes at the same moment would otherwise both leave the status to the other one.
 
-use super::desk::{Desk, Stop};
+use super::desk::{Desk, Stop, rounds};
 use super::{is_blank, trimmed};
 use crate::flownet::key;
 use crate::flownet::lease::store;
@@ -117,7 +117,7 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Resolved, Failure> {
         service_principal: trimmed(&desk.service_principal),
     };
     check_request(request, &people)?;
-    desk.rounds(|| round(desk, request, &people))
+    rounds(|| round(desk, request, &people))
 }
 
 /// Who is asking.
@@ -199,29 +199,26 @@ fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Reso
     refuse_live(desk, &run, &all)?;
     let now = desk.clock.now();
     let mut ledger = ledger(&run, state);
-    let said = match known {
-        Some(known) => {
-            let step = Repair::ApplyResolution {
-                node_id: state.node_id.clone(),
-                attempt_id: attempt_id.to_owned(),
-                outcome: known.outcome,
-            };
-            repair::apply(&mut ledger, &step, now)?;
-            (
-                known.record_key.clone(),
-                known.requested_by.clone(),
-                known.resolved_at.clone(),
-            )
+    let said = if let Some(known) = known {
+        let step = Repair::ApplyResolution {
+            node_id: state.node_id.clone(),
+            attempt_id: attempt_id.to_owned(),
+            outcome: known.outcome,
+        };
+        repair::apply(&mut ledger, &step, now)?;
+        (
+            known.record_key.clone(),
+            known.requested_by.clone(),
+            known.resolved_at.clone(),
+        )
+    } else {
+        let new = new_resolution(request, people, &run, attempt_id, now);
+        ledger.operations.push(new.to_fields());
+        ledger.permit(&state.node_id, Permit::Resolution);
+        if let Some(node) = ledger.edit_node(&state.node_id) {
+            settle(node, request, now);
         }
-        None => {
-            let new = new_resolution(request, people, &run, attempt_id, now);
-            ledger.operations.push(new.to_fields());
-            ledger.permit(&state.node_id, Permit::Resolution);
-            if let Some(node) = ledger.edit_node(&state.node_id) {
-                settle(node, request, now);
-            }
-            (new.record_key(), people.requested_by.to_owned(), now.iso_ms())
-        }
+        (new.record_key(), people.requested_by.to_owned(), now.iso_ms())
     };
     // The first audit record is the one that says so: nothing else of this request can be there without it.
     let witness = ledger

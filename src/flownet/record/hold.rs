@@ -151,7 +151,7 @@ impl Hold {
 
     /// The one field of an update (WRT-05).
     pub fn update_fields(&self) -> Fields {
-        Fields::new().text("status_reason", &self.reason_text())
+        Fields::new().text("status_reason", self.reason_text())
     }
 
     /// The JSON of `status_reason`, keys in the stored order.

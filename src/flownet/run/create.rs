@@ -101,7 +101,7 @@ fn refuse_too_many(network: &Network, others: Vec<Run>) -> Result<(), Failure> {
             ),
         )
         .fact("run_id", ids.first().cloned().unwrap_or_default());
-        failure.blocked_run_ids = ids;
+        failure.extra.blocked_run_ids = ids;
         return Err(failure);
     }
     Ok(())

@@ -287,7 +287,7 @@ fn already_exists(run: &Run) -> Failure {
         ),
     )
     .fact("run_id", &run.run_id);
-    failure.blocked_run_ids.push(run.run_id.clone());
+    failure.extra.blocked_run_ids.push(run.run_id.clone());
     failure
 }
 

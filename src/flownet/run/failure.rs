@@ -38,6 +38,13 @@ pub struct Failure {
     pub details: Vec<String>,
     /// Values for the next steps, by name.
     pub facts: Vec<(&'static str, String)>,
+    /// Seldom needed; boxed so that results stay small.
+    pub extra: Box<Extra>,
+}
+
+/// What few failures carry.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Extra {
     /// Runs in the way (MAX_ACTIVE_RUNS, RUN_ALREADY_EXISTS).
     pub blocked_run_ids: Vec<String>,
     /// A code whose explanation fits better than that of `code`, which the contract fixes.
@@ -54,9 +61,7 @@ impl Failure {
             message: message.into(),
             details: Vec::new(),
             facts: Vec::new(),
-            blocked_run_ids: Vec::new(),
-            explained_by: None,
-            handed: None,
+            extra: Box::default(),
         }
     }
 
@@ -80,7 +85,7 @@ impl Failure {
     fn about(error: &kintone::Error, text: String) -> Self {
         let access = matches!(error.kind(), ErrorKind::Auth | ErrorKind::NotFound);
         let mut failure = Self::new(remote_code(error), text);
-        failure.explained_by = access.then_some("KINTONE_ACCESS");
+        failure.extra.explained_by = access.then_some("KINTONE_ACCESS");
         failure
     }
 }

@@ -75,9 +75,9 @@ pub fn run(ctx: &Context, lease: Lease, ready: Ready) -> Result<Finish, Failure>
         Ok(course) => finish(ctx, lease, &mut ready, course),
         Err(failure) => Err(fail(ctx, lease, &mut ready, failure)),
     };
-    result.map_err(|failure| Failure {
-        handed: Some(handed),
-        ..failure
+    result.map_err(|mut failure| {
+        failure.extra.handed = Some(handed);
+        failure
     })
 }
 

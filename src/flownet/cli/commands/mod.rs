@@ -122,12 +122,12 @@ fn traffic(client: &Client, output: &mut Output<'_>) -> Requests {
 
 /// A failure of the rooms below, with its facts.
 fn translate(failure: run::Failure) -> Failure {
-    let mut shown = Failure::new(failure.code, failure.message).explained_by(failure.explained_by);
+    let mut shown = Failure::new(failure.code, failure.message).explained_by(failure.extra.explained_by);
     shown.details = failure.details;
     for (name, value) in failure.facts {
         shown = shown.fact(name, value);
     }
-    shown.blocked_runs(failure.blocked_run_ids)
+    shown.blocked_runs(failure.extra.blocked_run_ids)
 }
 
 /// A settings problem under the fallback code of its command (ENV-04). The help of the command lists its variables.

@@ -228,7 +228,7 @@ fn outcome(mode: Option<Mode>) -> &'static str {
 }
 
 fn translate(failure: run::Failure) -> Failure {
-    let handed = failure.handed.clone();
+    let handed = failure.extra.handed.clone();
     let shown = super::translate(failure);
     let Some(handed) = handed else { return shown };
     shown.fact("run_id", handed.run_id.clone()).handed(HandedRun {

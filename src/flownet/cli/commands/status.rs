@@ -10,7 +10,7 @@ use super::super::walk::Words;
 
 use super::{settings_failure, traffic, translate};
 use crate::flownet::clock::{Clock as _, SystemClock};
-use crate::flownet::status::json::Object;
+use crate::flownet::ordered_json::Object;
 use crate::flownet::status::{self, Question, Selection};
 use crate::kintone::Client;
 
