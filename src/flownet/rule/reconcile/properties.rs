@@ -69,6 +69,8 @@ fn story() -> impl Strategy<Value = Story> {
                 .into_iter()
                 .map(|(node, number, outcome)| Resolution {
                     record_id: number,
+                    record_key: String::new(),
+                    requested_by: String::new(),
                     attempt_id: format!("a{node}_{number}"),
                     outcome,
                     resolution_type: "OUTCOME_CONFIRMED".to_owned(),
