@@ -59,10 +59,17 @@ pub struct PageRequest {
 /// Number precision of an app (general settings), needed before integers are written (LNG-151).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberPrecision {
-    /// Significant digits in all; an integer with more of them would be rounded.
+    /// Digits in all, those after the decimal point included.
     pub digits: u32,
     /// Digits after the decimal point.
     pub decimal_places: u32,
+}
+
+impl NumberPrecision {
+    /// Digits before the decimal point: kintone refuses a number with more of them and rounds its fraction.
+    pub fn integer_digits(self) -> u32 {
+        self.digits.saturating_sub(self.decimal_places)
+    }
 }
 
 /// One row of `SHOW APPS` (LNG-19).

@@ -74,10 +74,9 @@ impl Conversion<'_> {
             .next()
             .unwrap_or("")
             .trim_start_matches(['-', '+', '0']);
-        if let Some(precision) = self.precision
-            && integer.len() > precision.digits as usize
+        if let Some(digits) = self.precision.map(NumberPrecision::integer_digits)
+            && integer.len() > digits as usize
         {
-            let digits = precision.digits;
             return Err(EngineError::argument(say!(
                 "{code}: {text} has more integer digits than the app keeps ({digits})",
                 "{code}: {text} の整数部の桁数がアプリの設定 ({digits} 桁) を超えています"

@@ -157,7 +157,10 @@ impl Executor<'_, '_> {
         each: Passed<'_>,
     ) -> Result<(), EngineError> {
         let pushed = self.push(source, 0, &select.filter);
-        self.refuse_unsent(select, &pushed)?;
+        // A test that only kintone can decide must have been sent; what is left beside it is decided here (LNG-62).
+        if let Some(test) = pushed.rest.server_test() {
+            return Err(not_pushable(test.reason));
+        }
         let needed = needed(select, &pushed.rest, 0);
         let mut input = self.open(source, &needed)?;
         let exact = pushed.relation == Reach::Exact;
@@ -303,21 +306,6 @@ impl Executor<'_, '_> {
             relation,
             rest,
         }
-    }
-
-    /// A test that only kintone can decide must have been sent; beside a local rest only in a plain SELECT (LNG-62).
-    fn refuse_unsent(&self, select: &BoundSelect, pushed: &Pushed) -> Result<(), EngineError> {
-        if let Some(test) = pushed.rest.server_test() {
-            return Err(not_pushable(test.reason));
-        }
-        if let Some(test) = select.filter.server_test()
-            && pushed.relation != Reach::Exact
-            && select.grouping.is_some()
-            && self.push_down
-        {
-            return Err(not_pushable(test.reason));
-        }
-        Ok(())
     }
 
     /// Conditions for each source of a join, and what is left for the joined rows. A source that an outer join may leave

@@ -191,7 +191,12 @@ impl<'a> Session<'a> {
                 warn,
                 condition,
                 message,
-            } => self.assert(*warn, condition, message.as_deref()),
+            } => self.assert(
+                *warn,
+                condition,
+                statement.source(condition.span),
+                message.as_deref(),
+            ),
             ast::Statement::Exit(condition, message) => {
                 let (holds, _) = self.decide(condition)?;
                 let kind = if holds {
@@ -294,6 +299,7 @@ impl<'a> Session<'a> {
         &mut self,
         warn: bool,
         condition: &ast::Gate,
+        source: &str,
         message: Option<&str>,
     ) -> Result<StatementOutcome, EngineError> {
         let (holds, actual) = self.decide(condition)?;
@@ -303,9 +309,10 @@ impl<'a> Session<'a> {
                 ..done()
             });
         }
-        let mut text = format!("assertion failed: {} (actual: {actual})", render::gate(condition));
+        let source = render::on_one_line(source);
+        let mut text = format!("assertion failed: {source} (actual: {actual}).");
         if let Some(message) = message {
-            text.push_str(". ");
+            text.push(' ');
             text.push_str(message);
         }
         if warn {

@@ -75,6 +75,15 @@ impl Statement {
         }
     }
 
+    /// The text of a span in this statement.
+    pub(in crate::flow) fn source(&self, span: Span) -> &str {
+        Span {
+            start: span.start.saturating_sub(self.start),
+            end: span.end.saturating_sub(self.start),
+        }
+        .slice(&self.text)
+    }
+
     /// The line and column of a span in this statement.
     pub(in crate::flow) fn position(&self, span: Span) -> Position {
         let inside = Position::of(&self.text, span.start.saturating_sub(self.start));

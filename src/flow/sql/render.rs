@@ -1,9 +1,9 @@
-//! The tree back to text in one spelling: names of result columns without alias (LNG-08), messages of ASSERT, and the
+//! The tree back to text in one spelling: names of result columns without alias (LNG-08), source text for messages, and the
 //! test whether two expressions say the same.
 
 use std::fmt::Write;
 
-use super::ast::{Case, ColumnRef, Condition, Expr, Gate, GateTest, InList, ServerFunction};
+use super::ast::{Case, ColumnRef, Condition, Expr, InList, ServerFunction};
 
 /// The text form of a value.
 pub fn expr(value: &Expr) -> String {
@@ -12,19 +12,29 @@ pub fn expr(value: &Expr) -> String {
     out
 }
 
-/// The text form of an ASSERT or EXIT condition.
-pub fn gate(condition: &Gate) -> String {
-    let mut out = expr(&condition.left);
-    match &condition.test {
-        GateTest::Compare(operator, right) => {
-            let _ = write!(out, " {} ", operator.symbol());
-            write_expr(right, &mut out);
-        }
-        GateTest::Between(low, high) => {
-            out.push_str(" BETWEEN ");
-            write_expr(low, &mut out);
-            out.push_str(" AND ");
-            write_expr(high, &mut out);
+/// Source text for a message: runs of spaces and line ends become one space, quoted text stays.
+pub fn on_one_line(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut quote = None;
+    for character in source.trim().chars() {
+        match quote {
+            Some(open) => {
+                if character == open {
+                    quote = None;
+                }
+                out.push(character);
+            }
+            None if character.is_whitespace() => {
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+            }
+            None => {
+                if matches!(character, '\'' | '"' | '`') {
+                    quote = Some(character);
+                }
+                out.push(character);
+            }
         }
     }
     out

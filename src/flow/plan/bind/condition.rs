@@ -22,6 +22,10 @@ use crate::flow::plan::types::Type;
 
 /// An operator that the type of the field does not have (LNG-52).
 pub const OPERATOR_INVALID: &str = "WHERE_OPERATOR_INVALID_FOR_FIELD_TYPE";
+/// A function of kintone on a field whose type it does not have (LNG-62).
+pub const FUNCTION_WRONG_TYPE: &str = "WHERE_KINTONE_FUNCTION_FIELD_TYPE_UNSUPPORTED";
+/// A relative date on a field whose type it does not have (LNG-62).
+pub const RELATIVE_WRONG_TYPE: &str = "WHERE_RELATIVE_DATE_FIELD_TYPE_UNSUPPORTED";
 /// A function of kintone in a condition that cannot be sent as it is (LNG-62).
 pub const FUNCTION_NOT_PUSHED: &str = "WHERE_KINTONE_FUNCTION_REQUIRES_EXACT_PUSHDOWN";
 /// A relative date in a condition that cannot be sent as it is (LNG-62).
@@ -242,9 +246,11 @@ impl Binder<'_> {
         right: &str,
         function: &ServerFunction,
     ) -> Bind<Filter> {
-        let reason = match function.name.as_str() {
-            "TODAY" | "NOW" | "LOGINUSER" | "PRIMARY_ORGANIZATION" => FUNCTION_NOT_PUSHED,
-            _ => RELATIVE_NOT_PUSHED,
+        let (reason, wrong_type) = match function.name.as_str() {
+            "TODAY" | "NOW" | "LOGINUSER" | "PRIMARY_ORGANIZATION" => {
+                (FUNCTION_NOT_PUSHED, FUNCTION_WRONG_TYPE)
+            }
+            _ => (RELATIVE_NOT_PUSHED, RELATIVE_WRONG_TYPE),
         };
         let (column, kind) = self.server_column(env, left, reason)?;
         let fits = match kind.field() {
@@ -253,7 +259,7 @@ impl Binder<'_> {
             _ => false,
         };
         if !fits || matches!(function.name.as_str(), "LOGINUSER" | "PRIMARY_ORGANIZATION") {
-            return Err(invalid_operator(left, right, &kind, function.span));
+            return Err(invalid(wrong_type, left, right, &kind, function.span));
         }
         let operator = ServerOperator::Compare(operator);
         Ok(Filter::Server(ServerTest {
@@ -285,7 +291,8 @@ impl Binder<'_> {
             _ => false,
         };
         if !fits || elements != 1 {
-            return Err(invalid_operator(
+            return Err(invalid(
+                FUNCTION_WRONG_TYPE,
                 left,
                 &format!("IN ({})", render::server(function)),
                 &kind,
@@ -379,10 +386,14 @@ pub fn not_pushable(reason: &'static str) -> EngineError {
 }
 
 fn invalid_operator(left: &Expr, operator: &str, kind: &Type, span: Span) -> EngineError {
+    invalid(OPERATOR_INVALID, left, operator, kind, span)
+}
+
+fn invalid(code: &'static str, left: &Expr, operator: &str, kind: &Type, span: Span) -> EngineError {
     let name = render::expr(left);
     let kind = kind.field().map_or("value", FieldType::name);
     EngineError::coded(
-        OPERATOR_INVALID,
+        code,
         say!(
             "{name} ({kind}) cannot be tested with {operator}",
             "{name} ({kind}) に {operator} は使えません"

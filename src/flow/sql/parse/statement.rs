@@ -156,8 +156,9 @@ impl Parser<'_> {
 
     /// `a op b` or `a BETWEEN b AND c` (LNG-15).
     fn gate(&mut self, statement: &str) -> Parse<Gate> {
+        // From the first token on: an expression in parentheses does not count them as its own.
+        let start = self.span();
         let left = self.gate_operand(statement)?;
-        let start = left.span();
         let test = if self.eat_word("BETWEEN") {
             let low = self.gate_operand(statement)?;
             self.expect_word("AND")?;
