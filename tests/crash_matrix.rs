@@ -109,7 +109,7 @@ fn disturbed(
     if matches!(mode, Mode::AnswerLost | Mode::Refused503) {
         return Some(child.wait_with_output().expect("ends"));
     }
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     loop {
         let holds = sandbox.control("GET", "holds", &json!({}));
         if let Some(id) = holds["holds"][0]["id"].as_str() {

@@ -199,7 +199,7 @@ fn both_make_the_same_records() {
         Book::read(&sandbox, "made_by_ours"),
         Book::read(&sandbox, "made_by_them"),
     );
-    let shape = |records: &[Json]| -> Vec<Vec<String>> { records.iter().map(|r| filled_fields(r)).collect() };
+    let shape = |records: &[Json]| -> Vec<Vec<String>> { records.iter().map(filled_fields).collect() };
     assert_eq!(shape(&a.runs), shape(&b.runs));
     assert_eq!(shape(&a.states), shape(&b.states));
     assert_eq!(shape(&a.invocations), shape(&b.invocations));

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::canonical_json;
 use super::time::Timestamp;
 
 /// Wall clock, monotonic clock and waiting.
@@ -52,7 +53,7 @@ pub fn uuid() -> Result<String, NoRandomness> {
     getrandom::getrandom(&mut b).map_err(|_| NoRandomness)?;
     b[6] = b[6] & 0x0f | 0x40;
     b[8] = b[8] & 0x3f | 0x80;
-    let hex: String = b.iter().map(|x| format!("{x:02x}")).collect();
+    let hex = canonical_json::hex(&b);
     Ok(format!(
         "{}-{}-{}-{}-{}",
         &hex[..8],

@@ -103,13 +103,13 @@ fn retry_after_is_honoured_and_the_deadline_is_stronger() {
         Step::ok(EMPTY_PAGE),
     ]);
     read(&client(&server, |config| {
-        config.retry.first = Duration::from_secs(3600)
+        config.retry.first = Duration::from_hours(1);
     }))
     .unwrap();
 
     let server = Server::start(vec![later("3600"), Step::ok(EMPTY_PAGE)]);
     read(&client(&server, |config| {
-        config.retry.respect_retry_after = false
+        config.retry.respect_retry_after = false;
     }))
     .unwrap();
 }

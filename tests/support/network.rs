@@ -73,12 +73,13 @@ impl Workspace {
         let mut plan = json!({});
         for node in nodes {
             let (id, job) = (node.id, format!("{name}_{}", node.id));
-            yaml += &format!(
+            let entry = format!(
                 "  - id: {id}\n    job_id: {job}\n    sql: jobs/{id}.sql\n    depends_on: [{}]\n    \
                  trigger_rule: all_success\n    idempotent: {}\n",
                 node.after.join(", "),
                 node.idempotent
             );
+            yaml.push_str(&entry);
             std::fs::write(
                 dir.join(format!("jobs/{id}.sql")),
                 format!("-- @ksql name: {job}\nSELECT 1;\n"),

@@ -9,7 +9,7 @@ use super::error::CommitError;
 use super::{Shared, fence};
 
 /// Longest sleep, so that a stop is noticed soon even without a wake-up.
-const LONGEST_NAP: Duration = Duration::from_secs(3600);
+const LONGEST_NAP: Duration = Duration::from_hours(1);
 
 /// A running heartbeat thread.
 pub struct Heartbeat {

@@ -14,7 +14,7 @@ use crate::flownet::child::process_table::{ProcessIdentity, ProcessTable};
 /// Longest owner file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 /// How long a file is kept that no release removed.
-const KEPT: Duration = Duration::from_secs(90 * 86_400);
+const KEPT: Duration = Duration::from_hours(2160);
 
 /// The file of a live owner.
 #[derive(Debug)]

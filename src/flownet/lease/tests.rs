@@ -273,8 +273,8 @@ fn request(fake: &Fake, name: &str) -> Request {
         owner: "invoke_1".into(),
         instance: "local-pid://host/1".into(),
         times: Times {
-            lease: Duration::from_secs(3600),
-            heartbeat: Duration::from_secs(1200),
+            lease: Duration::from_hours(1),
+            heartbeat: Duration::from_mins(20),
         },
         owner_dir: Some(std::env::temp_dir().join(format!("ksql-lease-{name}-{}", std::process::id()))),
         warn: Arc::new(|_| {}),

@@ -65,9 +65,9 @@ impl Invocation {
             .text("finished_at", &self.finished_at)
             .text("status", self.status.as_str())
             .text("result_code", &self.result_code)
-            .text("selected_node_ids", &list_text(&self.selected))
-            .text("preserved_node_ids", &list_text(&self.preserved))
-            .text("blocked_node_ids", &list_text(&self.blocked))
+            .text("selected_node_ids", list_text(&self.selected))
+            .text("preserved_node_ids", list_text(&self.preserved))
+            .text("blocked_node_ids", list_text(&self.blocked))
             .text("reason", &self.reason)
     }
 

@@ -108,11 +108,11 @@ impl Acquire<'_> {
             .text("profile", self.profile)
             .text("owner_invocation_id", self.owner)
             .text("lease_token", self.token)
-            .text("started_at", &self.now.iso_ms())
-            .text("heartbeat_at", &self.now.iso_ms())
-            .text("lease_expires_at", &self.expires.iso_ms())
+            .text("started_at", self.now.iso_ms())
+            .text("heartbeat_at", self.now.iso_ms())
+            .text("lease_expires_at", self.expires.iso_ms())
             .text("status", AttemptStatus::Running.as_str())
-            .text("status_reason", &format!("{OWNER_PREFIX}{}", self.instance))
+            .text("status_reason", format!("{OWNER_PREFIX}{}", self.instance))
             .number("revision", 1)
     }
 }
@@ -120,8 +120,8 @@ impl Acquire<'_> {
 /// The fence: owner and token stay, the lease is renewed (D-01).
 pub fn renew_fields(now: Timestamp, expires: Timestamp, business_revision: u64) -> Fields {
     Fields::new()
-        .text("heartbeat_at", &now.iso_ms())
-        .text("lease_expires_at", &expires.iso_ms())
+        .text("heartbeat_at", now.iso_ms())
+        .text("lease_expires_at", expires.iso_ms())
         .number("revision", business_revision)
 }
 
@@ -140,6 +140,6 @@ pub fn release_fields(
         .text("lease_token", "")
         .text("status", status.as_str())
         .text("status_reason", reason)
-        .text("finished_at", &now.iso_ms())
+        .text("finished_at", now.iso_ms())
         .number("revision", business_revision)
 }

@@ -73,7 +73,7 @@ impl NodeState {
             .text("active_attempt_id", &self.active_attempt_id)
             .text("idempotent", if self.idempotent { "true" } else { "false" })
             .text("trigger_rule", &self.trigger_rule)
-            .text("blocked_by", &list_text(&self.blocked_by))
+            .text("blocked_by", list_text(&self.blocked_by))
             .text("status_reason", &self.status_reason)
             .text("started_at", &self.started_at)
             .text("finished_at", &self.finished_at)

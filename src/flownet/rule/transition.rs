@@ -50,7 +50,7 @@ pub fn is_allowed(from: NodeStatus, to: NodeStatus, idempotent: bool, permit: Pe
         (Success, Waiting) => permit == Permit::RerunFrom,
         (Failed | Cancelled, Waiting) => idempotent,
         (Failed, Success | Cancelled) => permit == Permit::Resolution,
-        (Skipped, _) | (_, _) => false,
+        (Skipped | _, _) => false,
     }
 }
 

@@ -62,7 +62,7 @@ pub fn close(
 ) -> Result<(), Failure> {
     if let Some(invocation) = ledger.edit_invocation(invocation_id) {
         invocation.status = ending.status;
-        invocation.result_code = ending.code.to_owned();
+        ending.code.clone_into(&mut invocation.result_code);
         invocation.finished_at = now.iso_ms();
     }
     let mut changes = ledger.last_changes()?;
@@ -74,7 +74,7 @@ pub fn trouble(ledger: &Ledger) -> Vec<Trouble> {
     ledger
         .nodes
         .iter()
-        .map(|entry| entry.get())
+        .map(super::ledger::Entry::get)
         .filter(|n| {
             matches!(
                 n.status,
@@ -88,7 +88,7 @@ pub fn trouble(ledger: &Ledger) -> Vec<Trouble> {
             detail: ledger
                 .attempts
                 .iter()
-                .map(|entry| entry.get())
+                .map(super::ledger::Entry::get)
                 .filter(|a| a.node_id == n.node_id && a.attempt_no == n.latest_attempt_no)
                 .map(|a| a.error_message.clone())
                 .next_back()

@@ -27,9 +27,9 @@ pub trait Stored: Clone + PartialEq {
     fn update_fields(&self) -> Fields;
 }
 
-/// Implements [`Stored`] for a record struct.
+/// Implements [`Stored`] for a record struct; `also` names a field that follows kintone's revision.
 macro_rules! stored {
-    ($type:ty, $role:expr, counted: $counted:expr, $update:ident, |$own:ident, $rev:ident| $extra:expr) => {
+    ($type:ty, $role:expr, counted: $counted:expr, $update:ident $(, also $counter:ident)?) => {
         impl Stored for $type {
             const ROLE: Role = $role;
             const COUNTED: bool = $counted;
@@ -39,10 +39,9 @@ macro_rules! stored {
             fn revision(&self) -> u64 {
                 self.revision
             }
-            fn set_revision(&mut self, $rev: u64) {
-                self.revision = $rev;
-                let $own = self;
-                $extra;
+            fn set_revision(&mut self, revision: u64) {
+                self.revision = revision;
+                $(self.$counter = revision;)?
             }
             fn insert_fields(&self) -> Fields {
                 self.to_fields()
@@ -54,11 +53,11 @@ macro_rules! stored {
     };
 }
 
-stored!(Run, Role::State, counted: false, aggregate_fields, |_run, revision| ());
-stored!(NodeState, Role::State, counted: true, update_fields, |state, revision| state.business_revision = revision);
-stored!(Hold, Role::State, counted: false, update_fields, |_hold, revision| ());
-stored!(Invocation, Role::Audit, counted: false, finish_fields, |_invocation, revision| ());
-stored!(Attempt, Role::Audit, counted: false, update_fields, |_attempt, revision| ());
+stored!(Run, Role::State, counted: false, aggregate_fields);
+stored!(NodeState, Role::State, counted: true, update_fields, also business_revision);
+stored!(Hold, Role::State, counted: false, update_fields);
+stored!(Invocation, Role::Audit, counted: false, finish_fields);
+stored!(Attempt, Role::Audit, counted: false, update_fields);
 
 /// One record: wanted value and, unless it is new, the stored one.
 #[derive(Clone, Debug)]

@@ -273,30 +273,27 @@ impl Course<'_> {
         let states: Vec<&NodeState> = self.ledger.nodes.iter().map(Entry::get).collect();
         let attempts: Vec<_> = self.ledger.attempts.iter().map(Entry::get).collect();
         let success = self.ledger.run.get().status == RunStatus::Success;
-        match &self.inside.request.rerun_from {
-            Some(from) => {
-                let rerun = select::rerun_from(&self.network, &states, success, from)?;
-                Ok(Plan {
-                    mode: Mode::RerunFrom,
-                    selection: Selection::default(),
-                    retried: rerun.clone(),
-                    rerun,
-                })
-            }
-            None => {
-                let selection = select::resume(&self.network, &states, &attempts);
-                let retried = states
-                    .iter()
-                    .filter(|s| selection.reset.contains(&s.node_id) && s.status != NodeStatus::Blocked)
-                    .map(|s| s.node_id.clone())
-                    .collect();
-                Ok(Plan {
-                    mode: Mode::Resume,
-                    selection,
-                    rerun: Vec::new(),
-                    retried,
-                })
-            }
+        if let Some(from) = &self.inside.request.rerun_from {
+            let rerun = select::rerun_from(&self.network, &states, success, from)?;
+            Ok(Plan {
+                mode: Mode::RerunFrom,
+                selection: Selection::default(),
+                retried: rerun.clone(),
+                rerun,
+            })
+        } else {
+            let selection = select::resume(&self.network, &states, &attempts);
+            let retried = states
+                .iter()
+                .filter(|s| selection.reset.contains(&s.node_id) && s.status != NodeStatus::Blocked)
+                .map(|s| s.node_id.clone())
+                .collect();
+            Ok(Plan {
+                mode: Mode::Resume,
+                selection,
+                rerun: Vec::new(),
+                retried,
+            })
         }
     }
 

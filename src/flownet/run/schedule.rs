@@ -166,7 +166,7 @@ impl Scheduler<'_> {
             match decided {
                 Disposition::Preserved => course.preserved.push(node.id),
                 Disposition::Excluded { reported: true } | Disposition::Block(_) => {
-                    course.blocked.push(node.id)
+                    course.blocked.push(node.id);
                 }
                 Disposition::Excluded { reported: false } => {}
                 Disposition::Deferred => course.selected.push(node.id),

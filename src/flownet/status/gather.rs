@@ -12,7 +12,7 @@ pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
     let lock_key = key::lock_key(question.profile, question.network_id)?;
     match &question.selection {
         Selection::All => list(question, &lock_key),
-        Selection::RunId(id) => one(question, &lock_key, query::one_of("run_id", &[id]), |r| {
+        Selection::RunId(id) => one(question, &lock_key, &query::one_of("run_id", &[id]), |r| {
             r.run_id == *id
         }),
         Selection::BusinessKey(text) => {
@@ -20,7 +20,7 @@ pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
             one(
                 question,
                 &lock_key,
-                query::one_of("record_key", &[&run_key]),
+                &query::one_of("record_key", &[&run_key]),
                 |r| r.record_key == run_key,
             )
         }
@@ -52,7 +52,7 @@ fn runs_and_lock(
         match record.text("record_type") {
             run::RECORD_TYPE => found.push(Run::from_record(&record)?),
             lock::RECORD_TYPE if record.text("lock_key") == lock_key => {
-                held.push(Lock::from_record(&record)?)
+                held.push(Lock::from_record(&record)?);
             }
             _ => {}
         }
@@ -116,10 +116,10 @@ fn run_of_invocation(question: &Question<'_>, invocation_id: &str) -> Result<Opt
 fn one(
     question: &Question<'_>,
     lock_key: &str,
-    condition: String,
+    condition: &str,
     wanted: impl Fn(&Run) -> bool,
 ) -> Result<Facts, Failure> {
-    let (runs, held) = runs_and_lock(question, lock_key, &condition)?;
+    let (runs, held) = runs_and_lock(question, lock_key, condition)?;
     let mut exact: Vec<Run> = runs.into_iter().filter(|r| wanted(r)).collect();
     if exact.len() > 1 {
         return Err(Failure::new(

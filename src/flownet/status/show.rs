@@ -60,7 +60,10 @@ fn run(facts: &Facts, entry: &RunFacts, now: Timestamp) -> Object {
         .with("finished_at", Json::or_null(&run.finished_at))
         .with("updated_at", run.updated_at.as_str())
         .with("hold", hold)
-        .with_some("activity", active.map(|a| a.as_str()));
+        .with_some(
+            "activity",
+            active.map(super::super::rule::activity::Activity::as_str),
+        );
     match &entry.detail {
         Some(detail) => details(shown, facts, entry, detail),
         None => shown,
