@@ -203,7 +203,7 @@ pub fn audit() -> App {
 fn reply(status: u16, headers: &[(&'static str, String)], body: &[u8]) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len());
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head.extend([name, ": ", value, "\r\n"]);
     }
     let mut bytes = (head + "\r\n").into_bytes();
     bytes.extend_from_slice(body);
