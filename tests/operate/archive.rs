@@ -369,7 +369,7 @@ fn a_dead_archive_frees_its_lock_by_itself() {
 }
 
 /// A Run whose records contradict each other, which the original leaves for ever.
-fn contradiction(name: &str) -> Desk {
+pub fn contradiction(name: &str) -> Desk {
     let desk = Desk::new(
         name,
         &[

@@ -10,5 +10,6 @@ mod archive;
 mod desk;
 mod hold;
 mod job_unlock;
+mod next_steps;
 mod resolve;
 mod unlock;

@@ -1,6 +1,7 @@
 //! The command line: one table of commands and flags, settings, output, exit codes. Only this room prints, and only it
 //! knows exit statuses.
 
+mod advice;
 pub mod codes;
 pub mod commands;
 mod completion;

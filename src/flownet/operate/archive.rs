@@ -19,8 +19,9 @@ use crate::flownet::lease::{self, AcquireError, Change, CommitError, Lease, Role
 use crate::flownet::ordered_json::Object;
 use crate::flownet::record::hold_event::HoldEvent;
 use crate::flownet::record::operation::{self, Columns, Operation};
-use crate::flownet::record::status::{AttemptStatus, Lifecycle, NodeStatus, RunStatus};
+use crate::flownet::record::status::{AttemptStatus, Lifecycle, NodeStatus};
 use crate::flownet::record::{Hold, Run, hold, run};
+use crate::flownet::rule::operator::may_archive;
 use crate::flownet::rule::reconcile::{self, Records};
 use crate::flownet::run::gather::{self, Gathered};
 use crate::flownet::run::ledger::{Entry, Ledger};
@@ -254,15 +255,11 @@ impl Archiver<'_> {
     }
 
     fn check(&self, seen: &Seen) -> Result<(), Refusal> {
-        closable(
-            &seen.run,
-            seen.hold.as_ref(),
-            self.request.abandon.is_some(),
-            self.desk.clock.now(),
-        )
-        .map_err(|refusal| Refusal {
+        let (hold, abandon) = (seen.hold.as_ref(), self.request.abandon.is_some());
+        may_archive(&seen.run, hold, abandon, self.desk.clock.now()).map_err(|refusal| Refusal {
+            code: refusal.code,
+            why: refusal.why,
             revision: Some(seen.run.revision),
-            ..refusal
         })
     }
 
@@ -504,35 +501,6 @@ fn release(lease: Lease) -> bool {
     lease.release(&mut [], AttemptStatus::Success, "NORMAL").is_ok()
 }
 
-/// OPR-37 step 4: which Runs may be archived, and how.
-fn closable(run: &Run, hold: Option<&Hold>, abandon: bool, now: Timestamp) -> Result<(), Refusal> {
-    let status = run.status;
-    let refusal = match status {
-        RunStatus::Success => Some((
-            "RUN_STATUS_NOT_CLOSABLE",
-            format!("Run {} has succeeded", run.run_id),
-        )),
-        RunStatus::Unknown if !abandon => Some((
-            "RUN_UNKNOWN_NOT_CLOSABLE",
-            format!("Run {} has a node whose result is unknown", run.run_id),
-        )),
-        RunStatus::Created | RunStatus::Running if !abandon => {
-            Some(("RUN_NOT_TERMINAL", format!("Run {} is {status}", run.run_id)))
-        }
-        _ => None,
-    };
-    if let Some((code, why)) = refusal {
-        return Err(Refusal::new(code, why));
-    }
-    match hold.filter(|h| h.stops(now)) {
-        Some(hold) => Err(Refusal::new(
-            "RUN_ON_HOLD",
-            format!("Run {} is held by {}", run.run_id, hold.requested_by),
-        )),
-        None => Ok(()),
-    }
-}
-
 /// What an abandoned Run leaves behind: nodes that did not end well, and what its records contradict themselves in.
 fn left_behind(run: &Run, all: &Gathered) -> (Vec<String>, Vec<String>) {
     let nodes = all
@@ -554,54 +522,4 @@ fn left_behind(run: &Run, all: &Gathered) -> (Vec<String>, Vec<String>) {
         .map(|f| format!("{} {}: {}", f.code, f.node_id.as_deref().unwrap_or("-"), f.detail))
         .collect();
     (nodes, findings)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::flownet::record::run::tests::sample;
-
-    fn code(status: RunStatus, hold: Option<&Hold>, abandon: bool) -> Option<&'static str> {
-        closable(&sample(status), hold, abandon, Timestamp(1000))
-            .err()
-            .map(|r| r.code)
-    }
-
-    #[test]
-    fn status_first_then_hold() {
-        let hold = Hold::first("CANCEL:r".into(), "r", "ops", "why", Timestamp(0), None);
-        for held in [None, Some(&hold)] {
-            let end = held.map(|_| "RUN_ON_HOLD");
-            for (status, plain, abandoned) in [
-                (
-                    RunStatus::Success,
-                    Some("RUN_STATUS_NOT_CLOSABLE"),
-                    Some("RUN_STATUS_NOT_CLOSABLE"),
-                ),
-                (RunStatus::Unknown, Some("RUN_UNKNOWN_NOT_CLOSABLE"), end),
-                (RunStatus::Created, Some("RUN_NOT_TERMINAL"), end),
-                (RunStatus::Running, Some("RUN_NOT_TERMINAL"), end),
-                (RunStatus::Failed, end, end),
-                (RunStatus::Cancelled, end, end),
-            ] {
-                assert_eq!(code(status, held, false), plain, "{status}");
-                assert_eq!(code(status, held, true), abandoned, "{status}");
-            }
-        }
-    }
-
-    #[test]
-    fn released_and_ended_holds_are_none() {
-        let hold = Hold::first(
-            "CANCEL:r".into(),
-            "r",
-            "ops",
-            "why",
-            Timestamp(0),
-            Some(Timestamp(1000)),
-        );
-        assert_eq!(code(RunStatus::Failed, Some(&hold), false), None);
-        let released = hold.released("ops", "ok", Timestamp(1));
-        assert_eq!(code(RunStatus::Failed, Some(&released), false), None);
-    }
 }

@@ -8,6 +8,7 @@ use crate::flownet::lease::{Change, Role};
 use crate::flownet::record::hold_event::HoldEvent;
 use crate::flownet::record::status::HoldState;
 use crate::flownet::record::{Hold, Run, hold, run};
+use crate::flownet::rule::operator::{Refusal, may_hold};
 use crate::flownet::run::Failure;
 use crate::flownet::run::ledger::{Entry, Stored as _};
 use crate::flownet::time::Timestamp;
@@ -56,8 +57,8 @@ pub struct Outcome {
 enum Decision {
     /// It is as wanted.
     Nothing,
-    /// The Run has ended.
-    Terminal,
+    /// The Run may not be held.
+    Refused(Refusal),
     /// Write this.
     Write(Box<Hold>),
 }
@@ -89,13 +90,10 @@ fn round(desk: &Desk, request: &Request<'_>, hold_key: &str) -> Result<Outcome, 
     };
     match decision {
         Decision::Nothing => Ok(outcome(stored.as_ref(), None)),
-        Decision::Terminal => Err(Failure::new(
-            "RUN_ALREADY_TERMINAL",
-            format!("Run {} has ended with status {}", run.run_id, run.status),
-        )
-        .fact("network_id", &run.network_id)
-        .fact("profile", run.profile())
-        .into()),
+        Decision::Refused(refusal) => Err(Failure::new(refusal.code, refusal.why)
+            .fact("network_id", &run.network_id)
+            .fact("profile", run.profile())
+            .into()),
         Decision::Write(wanted) => {
             let mut changes: Vec<Change> = Vec::new();
             let mut entry = match &stored {
@@ -209,11 +207,13 @@ fn decide(
                     Decision::Write(Box::new(hold.with_expiry(expires)))
                 }
             }
-            None if run.status.is_terminal() => Decision::Terminal,
-            None => Decision::Write(Box::new(match stored {
-                Some(hold) => hold.requested(by, request.reason, now, expires),
-                None => Hold::first(hold_key.to_owned(), &run.run_id, by, request.reason, now, expires),
-            })),
+            None => match may_hold(run) {
+                Err(refusal) => Decision::Refused(refusal),
+                Ok(()) => Decision::Write(Box::new(match stored {
+                    Some(hold) => hold.requested(by, request.reason, now, expires),
+                    None => Hold::first(hold_key.to_owned(), &run.run_id, by, request.reason, now, expires),
+                })),
+            },
         },
     }
 }
@@ -279,7 +279,7 @@ mod tests {
             RunStatus::Cancelled,
             RunStatus::Unknown,
         ] {
-            assert_eq!(decided(status, None, wish), Decision::Terminal);
+            assert!(matches!(decided(status, None, wish), Decision::Refused(_)));
             // An existing hold is reported whatever the Run is in.
             assert_eq!(decided(status, Some(&hold(None)), wish), Decision::Nothing);
         }
@@ -303,10 +303,8 @@ mod tests {
         );
         let fresh = written(decided(RunStatus::Running, Some(&hold(soon)), Wish::Hold(None)));
         assert_eq!((fresh.expires_at(), fresh.requested_by.as_str()), (None, "ito"));
-        assert_eq!(
-            decided(RunStatus::Failed, Some(&hold(soon)), Wish::Hold(None)),
-            Decision::Terminal
-        );
+        let ended = decided(RunStatus::Failed, Some(&hold(soon)), Wish::Hold(None));
+        assert!(matches!(ended, Decision::Refused(_)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::flownet::record::resolution::NewResolution;
 use crate::flownet::record::status::{NodeStatus, Outcome, RunStatus};
 use crate::flownet::record::{Attempt, Lock, NodeState, Resolution, Run};
 use crate::flownet::rule::aggregate::aggregate;
+use crate::flownet::rule::operator::{may_resolve, needs_approver};
 use crate::flownet::rule::reconcile::Repair;
 use crate::flownet::rule::transition::Permit;
 use crate::flownet::run::gather::{self, Gathered};
@@ -258,8 +259,7 @@ fn decide<'a>(
     {
         return Ok((state, decision));
     }
-    let non_idempotent_failure = state.status == NodeStatus::Failed && !state.idempotent;
-    if state.status != NodeStatus::Unknown && !non_idempotent_failure {
+    if !may_resolve(state) {
         return Err(Failure::new(
             "NODE_NOT_RESOLVABLE",
             format!(
@@ -272,7 +272,7 @@ fn decide<'a>(
     let approver = request.approved_by;
     let distinct =
         !approver.is_empty() && approver != people.requested_by && approver != people.service_principal;
-    if !state.idempotent && request.to == Outcome::Success && !distinct {
+    if needs_approver(state, request.to) && !distinct {
         return Err(Failure::new(
             "DISTINCT_APPROVER_REQUIRED",
             format!(

@@ -4,6 +4,8 @@ pub mod activity;
 pub mod aggregate;
 pub mod classify;
 pub mod io_summary;
+pub mod next_action;
+pub mod operator;
 pub mod reconcile;
 pub mod result;
 pub mod schedule;

@@ -81,7 +81,7 @@ pub fn resume(network: &Network, states: &[&NodeState], attempts: &[&Attempt]) -
 }
 
 /// The same failure again and again, newest first; attempts that never started do not count (RUN-29).
-fn brake<'a>(node_id: &str, attempts: impl Iterator<Item = &'a Attempt>) -> Option<Brake> {
+pub fn brake<'a>(node_id: &str, attempts: impl Iterator<Item = &'a Attempt>) -> Option<Brake> {
     let mut own: Vec<&Attempt> = attempts.collect();
     own.sort_by_key(|a| std::cmp::Reverse(a.attempt_no));
     let counted = own

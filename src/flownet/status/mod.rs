@@ -8,7 +8,7 @@ use crate::flownet::record::{Hold, Invocation, NodeState, Resolution, Run};
 use crate::kintone::{App, Client};
 
 pub use gather::gather;
-pub use show::{document, text};
+pub use show::{Wording, advices, document, text};
 
 /// What is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,20 +2,119 @@
 
 use super::{Detail, Facts, RunFacts};
 use crate::flownet::ordered_json::{Json, Object};
-use crate::flownet::record::status::NodeStatus;
 use crate::flownet::record::{Attempt, Lock, NodeState};
-use crate::flownet::rule::activity::activity;
-use crate::flownet::rule::reconcile::{Records, examine};
+use crate::flownet::rule::activity::{Activity, activity};
+use crate::flownet::rule::next_action::{self, Action, Advice, Case, Effect, advise};
+use crate::flownet::rule::operator::may_resolve;
+use crate::flownet::rule::reconcile::{Examination, Records, examine};
 use crate::flownet::time::Timestamp;
 
-/// The JSON document, keys in the contract's order.
-pub fn document(facts: &Facts, now: Timestamp) -> Object {
-    let runs: Vec<Object> = facts.runs.iter().map(|r| run(facts, r, now)).collect();
+/// Words for what leads on. They live with the other words of the command line.
+pub trait Wording {
+    /// The command line of an action; empty when there is none.
+    fn command(&self, facts: &Facts, run: &RunFacts, action: &Action) -> String;
+    /// What it does, in English: JSON is never translated.
+    fn effect(&self, effect: Effect) -> &'static str;
+}
+
+/// Additive keys, which have lines of their own in the text form.
+const ADVICE_KEYS: [&str; 3] = ["situation", "waiting_on", "next_actions"];
+
+/// The JSON document, keys in the contract's order, ours behind them.
+pub fn document(facts: &Facts, now: Timestamp, wording: &dyn Wording) -> Object {
+    let runs: Vec<Object> = facts
+        .runs
+        .iter()
+        .map(|entry| {
+            let found = entry.detail.as_ref().map(|d| examination(entry, d));
+            let shown = run(facts, entry, found.as_ref(), now);
+            let advice = advice(facts, entry, found.as_ref(), now);
+            with_advice(shown, facts, entry, &advice, wording)
+        })
+        .collect();
     Object::new()
         .with("network_id", facts.network_id.as_str())
         .with("profile", facts.profile.as_str())
         .with("lock", facts.lock.as_ref().map(|l| lock(l, now)))
         .with("runs", runs)
+}
+
+/// Where each Run stands, in the order of the document.
+pub fn advices(facts: &Facts, now: Timestamp) -> Vec<Advice> {
+    let of_run = |entry: &RunFacts| {
+        let found = entry.detail.as_ref().map(|d| examination(entry, d));
+        advice(facts, entry, found.as_ref(), now)
+    };
+    facts.runs.iter().map(of_run).collect()
+}
+
+fn examination(entry: &RunFacts, detail: &Detail) -> Examination {
+    examine(&Records {
+        run: &entry.run,
+        states: &detail.states,
+        attempts: &detail.attempts,
+        resolutions: &detail.resolutions,
+        invocation_id: "",
+    })
+}
+
+fn advice(facts: &Facts, entry: &RunFacts, found: Option<&Examination>, now: Timestamp) -> Advice {
+    let detail = entry
+        .detail
+        .as_ref()
+        .zip(found)
+        .map(|(d, found)| next_action::Detail {
+            states: &d.states,
+            attempts: &d.attempts,
+            found,
+        });
+    advise(&Case {
+        run: &entry.run,
+        hold: entry.hold.as_ref(),
+        lock: facts.lock.as_ref(),
+        own_lock: entry.owns_lock,
+        detail,
+        now,
+    })
+}
+
+fn with_advice(
+    shown: Object,
+    facts: &Facts,
+    entry: &RunFacts,
+    advice: &Advice,
+    wording: &dyn Wording,
+) -> Object {
+    let waiting = advice.waiting_on.as_ref().map(|w| {
+        Object::new()
+            .with("kind", w.kind.as_str())
+            .with_some("node_id", w.node_id.as_deref())
+            .with("since", Json::or_null(&w.since))
+            .with_some("until", w.until.as_deref())
+            .with_some("by", w.by.as_deref())
+            .with("reason", w.reason.as_str())
+    });
+    let actions: Vec<Object> = advice
+        .actions
+        .iter()
+        .map(|next| {
+            Object::new()
+                .with("action", next.action.as_str())
+                .with("allowed", next.allowed)
+                .with("who", next.who.as_str())
+                .with("needs", next.needs.clone())
+                .with("effect", wording.effect(next.effect))
+                .with(
+                    "command",
+                    Json::or_null(&wording.command(facts, entry, &next.action)),
+                )
+        })
+        .collect();
+    let [situation, waiting_on, next_actions] = ADVICE_KEYS;
+    shown
+        .with(situation, advice.situation.as_str())
+        .with(waiting_on, waiting)
+        .with(next_actions, actions)
 }
 
 fn lock(lock: &Lock, now: Timestamp) -> Object {
@@ -29,13 +128,16 @@ fn lock(lock: &Lock, now: Timestamp) -> Object {
         .with("revision", lock.business_revision)
 }
 
-fn run(facts: &Facts, entry: &RunFacts, now: Timestamp) -> Object {
+fn run(facts: &Facts, entry: &RunFacts, found: Option<&Examination>, now: Timestamp) -> Object {
     let run = &entry.run;
-    let hold = entry.hold.as_ref().filter(|h| h.is_active()).map(|h| {
+    // A hold whose time is over is none, although nobody has written its release yet.
+    let hold = entry.hold.as_ref().filter(|h| h.stops(now)).map(|h| {
         Object::new()
             .with("state", h.state.as_str())
             .with("requested_by", h.requested_by.as_str())
             .with("requested_at", h.requested_at.as_str())
+            .with("reason", h.reason.as_str())
+            .with("expires_at", h.expires_at())
     });
     let owner_expires = facts
         .lock
@@ -60,17 +162,14 @@ fn run(facts: &Facts, entry: &RunFacts, now: Timestamp) -> Object {
         .with("finished_at", Json::or_null(&run.finished_at))
         .with("updated_at", run.updated_at.as_str())
         .with("hold", hold)
-        .with_some(
-            "activity",
-            active.map(super::super::rule::activity::Activity::as_str),
-        );
-    match &entry.detail {
-        Some(detail) => details(shown, facts, entry, detail),
+        .with_some("activity", active.map(Activity::as_str));
+    match entry.detail.as_ref().zip(found) {
+        Some((detail, found)) => details(shown, facts, entry, detail, found),
         None => shown,
     }
 }
 
-fn details(shown: Object, facts: &Facts, entry: &RunFacts, detail: &Detail) -> Object {
+fn details(shown: Object, facts: &Facts, entry: &RunFacts, detail: &Detail, found: &Examination) -> Object {
     let invocations: Vec<Object> = detail
         .invocations
         .iter()
@@ -90,7 +189,7 @@ fn details(shown: Object, facts: &Facts, entry: &RunFacts, detail: &Detail) -> O
     shown
         .with("invocations", invocations)
         .with("node_states", states)
-        .with("reconciliation", reconciliation(entry, detail))
+        .with("reconciliation", reconciliation(found))
         .with("recovery_identifiers", recovery(facts, entry, detail))
 }
 
@@ -117,25 +216,18 @@ fn attempt(attempt: &Attempt) -> Object {
         .with("result_code", attempt.result_code.as_str())
 }
 
-fn reconciliation(entry: &RunFacts, detail: &Detail) -> Object {
-    let found = examine(&Records {
-        run: &entry.run,
-        states: &detail.states,
-        attempts: &detail.attempts,
-        resolutions: &detail.resolutions,
-        invocation_id: "",
-    });
+fn reconciliation(found: &Examination) -> Object {
     let list: Vec<Object> = found
         .findings
-        .into_iter()
+        .iter()
         .map(|f| {
             Object::new()
                 .with("code", f.code)
-                .with_some("node_id", f.node_id)
-                .with("detail", f.detail)
+                .with_some("node_id", f.node_id.as_deref())
+                .with("detail", f.detail.as_str())
                 .with_some(
                     "attempt_ids",
-                    (!f.attempt_ids.is_empty()).then_some(f.attempt_ids),
+                    (!f.attempt_ids.is_empty()).then(|| f.attempt_ids.clone()),
                 )
         })
         .collect();
@@ -147,7 +239,7 @@ fn recovery(facts: &Facts, entry: &RunFacts, detail: &Detail) -> Object {
     let resolvable: Vec<Object> = detail
         .states
         .iter()
-        .filter(|s| s.status == NodeStatus::Unknown || (s.status == NodeStatus::Failed && !s.idempotent))
+        .filter(|s| may_resolve(s))
         .map(|s| {
             Object::new()
                 .with("run_id", entry.run.run_id.as_str())
@@ -169,8 +261,13 @@ fn recovery(facts: &Facts, entry: &RunFacts, detail: &Detail) -> Object {
         )
 }
 
-/// The lines of STA-09; `escape` makes foreign text safe for a terminal.
-pub fn text(document: &Object, escape: fn(&str) -> String) -> Vec<String> {
+/// The lines of STA-09; `escape` makes foreign text safe for a terminal. `further` gives the lines that tell people where
+/// a Run stands, by its place in the list.
+pub fn text(
+    document: &Object,
+    escape: fn(&str) -> String,
+    further: &dyn Fn(usize) -> Vec<String>,
+) -> Vec<String> {
     let value = |json: &Json| match json {
         Json::Text(text) => escape(text),
         other => escape(&other.compact()),
@@ -192,12 +289,21 @@ pub fn text(document: &Object, escape: fn(&str) -> String) -> Vec<String> {
         _ => &[],
     };
     lines.push(format!("Runs: {}", runs.len()));
-    for run in runs {
+    for (place, run) in runs.iter().enumerate() {
         let Json::Object(run) = run else { continue };
-        for (i, (key, json)) in run.iter().enumerate() {
+        for (i, (key, json)) in run
+            .iter()
+            .filter(|(key, _)| !ADVICE_KEYS.contains(key))
+            .enumerate()
+        {
             let lead = if i == 0 { "- " } else { "  " };
             lines.push(format!("{lead}{key}: {}", value(json)));
         }
+        lines.extend(
+            further(place)
+                .into_iter()
+                .map(|line| format!("  {}", escape(&line))),
+        );
     }
     lines
 }

@@ -8,7 +8,7 @@ mod facts;
 mod operate;
 mod request;
 mod run;
-mod steps;
+pub(super) mod steps;
 mod system;
 
 pub use facts::Facts;

@@ -3,7 +3,7 @@
 use super::{Step, step};
 
 /// Look at the Run.
-pub(super) const SHOW_RUN: Step = step(
+pub(in crate::flownet::cli) const SHOW_RUN: Step = step(
     "ksql-flownet status {network_id} --profile {profile} --run-id {run_id}",
     "shows its nodes and the commands that lead on",
     "ノードの状態と、次に使えるコマンドを表示する",
@@ -15,7 +15,7 @@ pub(super) const SHOW_NETWORK: Step = step(
     "ロックとすべての Run を表示する",
 );
 /// Resume the Run.
-pub(super) const RESUME: Step = step(
+pub(in crate::flownet::cli) const RESUME: Step = step(
     "ksql-flownet run-network {network} --resume-run {run_id}",
     "resumes the Run",
     "Run を再開する",
@@ -51,41 +51,69 @@ pub(super) const EDIT: Step = step(
     "表示された位置の定義を直してから、もう一度検査する",
 );
 /// Resolve a node.
-pub(super) const RESOLVE: Step = step(
+pub(in crate::flownet::cli) const RESOLVE: Step = step(
     "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to {outcome} --reason-file {reason_file} \
      --evidence-ref {evidence_ref} --stop-confirmed-by {person} --stop-evidence-ref {stop_evidence_ref}",
     "records what really happened, after looking at the data",
     "データを確かめたうえで、実際の結果を記録する",
 );
+/// Resolve a node whose work was finished by hand.
+pub(in crate::flownet::cli) const RESOLVE_DONE: Step = step(
+    "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to SUCCESS --manual-completion \
+     --reason-file {reason_file} --evidence-ref {evidence_ref} --stop-confirmed-by {person} \
+     --stop-evidence-ref {stop_evidence_ref}",
+    "records that the work is complete, after looking at the data",
+    "データを確かめたうえで、処理が完了していることを記録する",
+);
+/// The same for a node that must not be repeated.
+pub(in crate::flownet::cli) const RESOLVE_APPROVED: Step = step(
+    "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to SUCCESS --manual-completion \
+     --approved-by {approver} --reason-file {reason_file} --evidence-ref {evidence_ref} --stop-confirmed-by {person} \
+     --stop-evidence-ref {stop_evidence_ref}",
+    "records that the work is complete, with the approval of another person",
+    "別の人の承認を得て、処理が完了していることを記録する",
+);
 /// Release the lock of a dead owner.
-pub(super) const FORCE_UNLOCK: Step = step(
+pub(in crate::flownet::cli) const FORCE_UNLOCK: Step = step(
     "ksql-flownet force-unlock-network {network_id} --profile {profile} \
      --expected-owner-invocation-id {owner_invocation_id} --reason-file {reason_file} --evidence-ref {evidence_ref} \
      --stop-confirmed-by {person} --stop-evidence-ref {stop_evidence_ref} --stop-method {stop_method}",
     "only when the owner is proved to be dead",
     "所有者の停止が証明された場合に限る",
 );
+/// Hold the Run.
+pub(in crate::flownet::cli) const HOLD: Step = step(
+    "ksql-flownet cancel-run --run-id {run_id} --reason-file {reason_file}",
+    "stops the Run before its next node",
+    "次のノードの前で Run を止める",
+);
+/// Take a node and everything behind it again.
+pub(in crate::flownet::cli) const RERUN_FROM: Step = step(
+    "ksql-flownet run-network {network} --resume-run {run_id} --rerun-from {node_id}",
+    "runs the node and everything behind it again",
+    "このノードと下流をすべて再実行する",
+);
 /// Release the hold.
-pub(super) const RELEASE: Step = step(
+pub(in crate::flownet::cli) const RELEASE: Step = step(
     "ksql-flownet cancel-run --run-id {run_id} --release --reason-file {reason_file}",
     "releases the hold; then resume",
     "保留を解除する。その後に再開する",
 );
 /// Archive the Run.
-pub(super) const ARCHIVE: Step = step(
+pub(in crate::flownet::cli) const ARCHIVE: Step = step(
     "ksql-flownet archive-run {network} --run-id {run_id} --reason-file {reason_file}",
     "closes a Run that will not be resumed",
     "もう再開しない Run を閉じる",
 );
 /// Archive a Run that can neither be resumed nor ends.
-pub(super) const ABANDON: Step = step(
+pub(in crate::flownet::cli) const ABANDON: Step = step(
     "ksql-flownet archive-run {network} --run-id {run_id} --reason-file {reason_file} --abandon \
      --evidence-ref {evidence_ref} --stop-confirmed-by {person}",
     "closes it whatever its nodes are in, so that it no longer counts for max_active_runs",
     "ノードの状態にかかわらず Run を閉じ、max_active_runs に数えられないようにする",
 );
 /// A fresh key.
-pub(super) const CORRECTION_KEY: Step = step(
+pub(in crate::flownet::cli) const CORRECTION_KEY: Step = step(
     "ksql-flownet run-network {network} --business-key {correction_key}",
     "runs the period again under another business key",
     "別の業務キーで同じ期間を実行し直す",

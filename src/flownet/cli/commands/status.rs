@@ -1,5 +1,6 @@
 //! status: what the lock and the Runs look like, and which commands lead on (STA rules).
 
+use super::super::advice;
 use super::super::codes::ExitClass;
 use serde::Serialize;
 
@@ -78,14 +79,21 @@ fn execute(
     });
     let requests = traffic(&client, output);
     let facts = gathered.map_err(translate)?;
-    let document = status::document(&facts, SystemClock.now());
+    let now = SystemClock.now();
+    let document = status::document(&facts, now, &advice::Words);
     if output.choices().json {
         output.json_pretty(&Answer {
             document: &document,
             requests,
         });
     } else {
-        for line in status::text(&document, escape) {
+        let advices = status::advices(&facts, now);
+        let language = output.choices().language;
+        let further = |place: usize| match (facts.runs.get(place), advices.get(place)) {
+            (Some(run), Some(found)) => advice::lines(&facts, run, found, language),
+            _ => Vec::new(),
+        };
+        for line in status::text(&document, escape, &further) {
             output.result(&line);
         }
     }

@@ -1,0 +1,285 @@
+//! What `status` names as the next step is a step: every command that it allows is typed as it stands, in that very state.
+
+use std::process::Output;
+
+use serde_json::{Value as Json, json};
+
+use crate::archive::contradiction;
+use crate::desk::{Desk, assert_done, json_of};
+use crate::network::{NodeSpec, PROFILE, said, text};
+
+type Build = fn(&str) -> Desk;
+
+fn braked(name: &str) -> Desk {
+    let desk = Desk::new(
+        name,
+        &[NodeSpec::new(
+            "a",
+            &[],
+            &["FAILED", "FAILED", "FAILED", "SUCCESS"],
+        )],
+    );
+    for _ in 0..2 {
+        desk.space.run_network(&["--business-key", "k", "--resume"]);
+    }
+    desk
+}
+
+fn behind_a_dead_owner(name: &str) -> Desk {
+    let desk = Desk::stopped(name);
+    let owner = text(&desk.book().invocations[0], "invocation_id").to_owned();
+    desk.lock(&owner, "local-pid://elsewhere/7", -5);
+    desk
+}
+
+fn behind_another_start(name: &str) -> Desk {
+    let desk = Desk::stopped(name);
+    desk.lock("invoke_other", "local-pid://elsewhere/7", 5);
+    desk
+}
+
+fn hold_is_over(name: &str) -> Desk {
+    let desk = Desk::stopped(name);
+    assert_done(&desk.hold(&["--for", "1h"]));
+    let hold = desk.book().holds[0].clone();
+    let mut reason: Json = serde_json::from_str(text(&hold, "status_reason")).expect("JSON");
+    reason["expires_at"] = json!("2026-01-01T00:00:00.000Z");
+    desk.edit_state(&hold, "status_reason", &reason.to_string());
+    desk
+}
+
+fn not_recomputed(name: &str) -> Desk {
+    let desk = Desk::new(name, &[NodeSpec::new("a", &[], &["FAILED"])]);
+    desk.edit_state(&desk.run(), "status", "UNKNOWN");
+    desk
+}
+
+fn archived(name: &str) -> Desk {
+    let desk = Desk::new(name, &[NodeSpec::new("a", &[], &["FAILED", "SUCCESS"])]);
+    assert_done(&desk.archive(&[]));
+    desk
+}
+
+/// State, how it comes about, its situation, and the number of ways on that must be open.
+const STATES: &[(&str, Build, &str, usize)] = &[
+    (
+        "failed",
+        |n| Desk::new(n, &[NodeSpec::new("a", &[], &["FAILED"])]),
+        "FAILED",
+        2,
+    ),
+    (
+        "failed_once",
+        |n| Desk::new(n, &[NodeSpec::new("a", &[], &["FAILED"]).not_idempotent()]),
+        "FAILED",
+        2,
+    ),
+    (
+        "cancelled_once",
+        |n| Desk::new(n, &[NodeSpec::new("a", &[], &["CANCELLED"]).not_idempotent()]),
+        "CANCELLED",
+        1,
+    ),
+    (
+        "unknown",
+        |n| Desk::new(n, &[NodeSpec::new("a", &[], &["VANISH"])]),
+        "DECISION",
+        3,
+    ),
+    (
+        "unknown_once",
+        |n| Desk::new(n, &[NodeSpec::new("a", &[], &["VANISH"]).not_idempotent()]),
+        "DECISION",
+        3,
+    ),
+    ("braked", braked, "FAILED", 2),
+    ("held", Desk::held, "HELD", 1),
+    ("stopped", Desk::stopped, "WAITING", 3),
+    ("hold_is_over", hold_is_over, "WAITING", 3),
+    ("dead_owner", behind_a_dead_owner, "WAITING", 1),
+    ("other_start", behind_another_start, "WAITING", 1),
+    ("not_recomputed", not_recomputed, "FAILED", 2),
+    ("contradictory", contradiction, "DECISION", 1),
+    ("archived", archived, "ARCHIVED", 1),
+    (
+        "done",
+        |n| Desk::new(n, &[NodeSpec::new("a", &[], &["SUCCESS"])]),
+        "DONE",
+        0,
+    ),
+];
+
+/// Types a command as `status` gave it, with a value for everything that only a person knows.
+fn typed(desk: &Desk, command: &str) -> Output {
+    let values = [
+        ("<network>", desk.space.network_file().display().to_string()),
+        ("<reason_file>", desk.reason()),
+        ("<evidence_ref>", "INC-1".to_owned()),
+        ("<person>", "ito".to_owned()),
+        ("<approver>", "ito".to_owned()),
+        ("<stop_evidence_ref>", "INC-1#2".to_owned()),
+        ("<stop_method>", "manual".to_owned()),
+        ("<correction_key>", "k-again".to_owned()),
+    ];
+    let filled = values.iter().fold(command.to_owned(), |line, (place, value)| {
+        line.replace(place, value)
+    });
+    assert!(!filled.contains('<'), "no value for a place of: {filled}");
+    let words: Vec<&str> = filled.split(' ').collect();
+    assert_eq!(words[0], "ksql-flownet", "{filled}");
+    desk.space.run(&words[1..])
+}
+
+/// A start that was not refused, or a command that did its work.
+fn assert_worked(output: &Output, command: &str) {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let started = ["NEW: ", "RESUME: ", "NO-OP: "]
+        .iter()
+        .any(|word| stdout.contains(word));
+    assert!(output.status.success() || started, "{command}\n{}", said(output));
+}
+
+fn check(name: &str, build: Build, situation: &str, open: usize) {
+    let first = build(&format!("next_{name}"));
+    let run = first.status();
+    assert_eq!(run["situation"], situation, "{name}: {run:#}");
+    let actions = run["next_actions"].as_array().cloned().expect("a list");
+    let allowed: Vec<&Json> = actions.iter().filter(|a| a["allowed"] == json!(true)).collect();
+    assert_eq!(allowed.len(), open, "{name}: {actions:#?}");
+    for (i, action) in actions.iter().enumerate() {
+        let Some(command) = action["command"].as_str() else {
+            assert_eq!(action["action"], "WAIT", "{name}");
+            continue;
+        };
+        let desk = build(&format!("next_{name}_{i}"));
+        let own = command
+            .replace(&first.run_id(), &desk.run_id())
+            .replace(&first.space.network_id, &desk.space.network_id)
+            .replace(
+                text(&first.book().invocations[0], "invocation_id"),
+                text(&desk.book().invocations[0], "invocation_id"),
+            );
+        let output = typed(&desk, &own);
+        if action["allowed"] == json!(true) {
+            assert_worked(&output, &own);
+        } else {
+            assert_eq!(
+                output.status.code(),
+                Some(1),
+                "{name}: {own} is named as closed\n{}",
+                said(&output)
+            );
+        }
+    }
+}
+
+#[test]
+fn every_way_on_is_open_half() {
+    for (name, build, situation, open) in STATES.iter().step_by(2) {
+        check(name, *build, situation, *open);
+    }
+}
+
+#[test]
+fn every_way_on_is_open_other_half() {
+    for (name, build, situation, open) in STATES.iter().skip(1).step_by(2) {
+        check(name, *build, situation, *open);
+    }
+}
+
+#[test]
+fn the_document_keeps_its_order_and_the_text_tells_the_same() {
+    let desk = Desk::held("next_text");
+    let run = desk.run_id();
+    let args = [
+        "status",
+        &desk.space.network_id,
+        "--profile",
+        PROFILE,
+        "--run-id",
+        &run,
+    ];
+    desk.sandbox.clear_log();
+    let json = desk.space.run(&[&args[..], &["--json"]].concat());
+    assert!(desk.requests() <= 4, "{}", desk.requests());
+    let raw = String::from_utf8_lossy(&json.stdout).into_owned();
+    let order = [
+        "run_id",
+        "business_key",
+        "status",
+        "resume_allowed",
+        "lifecycle_status",
+        "created_at",
+        "started_at",
+        "finished_at",
+        "updated_at",
+        "hold",
+        "activity",
+        "invocations",
+        "node_states",
+        "reconciliation",
+        "recovery_identifiers",
+        "situation",
+        "waiting_on",
+        "next_actions",
+    ];
+    let at = order.map(|key| {
+        raw.find(&format!("\n      \"{key}\":"))
+            .unwrap_or_else(|| panic!("{key}: {raw}"))
+    });
+    assert!(at.is_sorted(), "{raw}");
+    let shown = json_of(&json)["runs"][0].clone();
+    assert_eq!(shown["hold"]["reason"], "because of INC-1\n");
+    assert_eq!(shown["hold"]["expires_at"], Json::Null);
+    let wait = &shown["waiting_on"];
+    assert_eq!(
+        (&wait["kind"], &wait["by"], &wait["node_id"]),
+        (&json!("hold"), &json!("tester"), &json!("b"))
+    );
+    let plain = desk.space.run(&args);
+    let lines = String::from_utf8_lossy(&plain.stdout).into_owned();
+    assert!(
+        lines.contains("\n  situation: HELD (a person holds it)\n"),
+        "{lines}"
+    );
+    assert!(lines.contains("\n  waiting_on: hold, node b, since "), "{lines}");
+    assert!(
+        lines.contains(&format!(
+            "\n  next: ksql-flownet cancel-run --run-id {run} --release"
+        )),
+        "{lines}"
+    );
+    assert!(lines.contains("\n  not yet: ksql-flownet run-network"), "{lines}");
+    assert!(!lines.contains("next_actions"), "{lines}");
+    let mut japanese = desk.space.command(&args);
+    let lines = japanese
+        .env("LC_ALL", "ja_JP.UTF-8")
+        .output()
+        .expect("runs")
+        .stdout;
+    assert!(String::from_utf8_lossy(&lines).contains("situation: HELD (人が保留している)"));
+}
+
+#[test]
+fn a_list_costs_three_requests_and_points_to_each_run() {
+    let desk = Desk::stopped("next_list");
+    desk.space.run_network(&["--business-key", "l"]);
+    desk.sandbox.clear_log();
+    let output = desk
+        .space
+        .run(&["status", &desk.space.network_id, "--profile", PROFILE, "--json"]);
+    assert_done(&output);
+    assert!(desk.requests() <= 3, "{}", desk.requests());
+    let runs = json_of(&output)["runs"].as_array().cloned().expect("a list");
+    let of = |key: &str| runs.iter().find(|r| r["business_key"] == key).expect("a Run");
+    assert_eq!(of("l")["situation"], "DONE");
+    assert_eq!(of("l")["waiting_on"], Json::Null);
+    assert_eq!(of("k")["situation"], "WAITING");
+    let actions = of("k")["next_actions"].as_array().cloned().expect("a list");
+    let look = actions.iter().find(|a| a["action"] == "LOOK").expect("a look");
+    assert!(
+        typed(&desk, look["command"].as_str().expect("a command"))
+            .status
+            .success()
+    );
+}
