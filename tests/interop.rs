@@ -354,9 +354,6 @@ fn finish_with_ours(sandbox: &Sandbox, space: &Workspace) -> Result<usize, Strin
         told.push(said(&output));
         for lock in &book.held_locks {
             let output = operator::force_unlock(space, lock);
-            if said(&output).contains("COMMAND_UNAVAILABLE") {
-                operator::unlock_by_hand(sandbox, lock);
-            }
             told.push(said(&output));
         }
         operator::free_job_locks(sandbox, &book);

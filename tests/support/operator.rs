@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::{Value as Json, json};
 
 use super::network::{Book, PROFILE, Workspace, said, text};
-use super::sandbox::{JOB_LOG, STATE, Sandbox};
+use super::sandbox::{JOB_LOG, Sandbox};
 
 /// Ids of the processes that run jobs of this workspace.
 pub fn running_jobs(space: &Workspace) -> Vec<u32> {
@@ -107,15 +107,4 @@ pub fn force_unlock(space: &Workspace, lock: &Json) -> Output {
         "--stop-method",
         "local_pid",
     ])
-}
-
-/// What force-unlock-network writes into the lock record, edited in the browser: for builds without that command.
-pub fn unlock_by_hand(sandbox: &Sandbox, lock: &Json) {
-    let id = text(lock, "$id").parse().expect("record id");
-    let released = json!({
-        "record_key": {"value": format!("LOCKDONE:{id}")}, "lock_key": {"value": ""},
-        "owner_invocation_id": {"value": ""}, "lease_token": {"value": ""}, "status": {"value": "CANCELLED"},
-        "status_reason": {"value": "NETWORK_LOCK_FORCE_RELEASED"},
-    });
-    sandbox.edit(STATE.0, id, &released);
 }
