@@ -18,7 +18,7 @@ pub(super) const VALIDATE: Command = Command {
     fallback: "VALIDATE_FAILED",
     finished: true,
     summary: text(
-        "validate a network definition and its SQL files",
+        "check a network file and the SQL files that it names",
         "ネットワーク定義とその SQL ファイルを検査する",
     ),
     about: text(
@@ -43,7 +43,7 @@ pub(super) const PLAN: Command = Command {
     fallback: "PLAN_FAILED",
     finished: true,
     summary: text(
-        "display the business key and stable execution plan (read-only)",
+        "show which Run a start would make, and its nodes in order",
         "業務キーと実行順を表示する (読み取りのみ)",
     ),
     about: text(

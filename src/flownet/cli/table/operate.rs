@@ -69,7 +69,7 @@ pub(super) const RESOLVE_NODE: Command = Command {
     fallback: "RESOLVE_NODE_FAILED",
     finished: true,
     summary: text(
-        "resolve an UNKNOWN or non-idempotent FAILED node",
+        "record what a node really did when only a person can know it",
         "UNKNOWN、または冪等でない FAILED のノードの結果を確定する",
     ),
     about: text(
@@ -111,7 +111,7 @@ pub(super) const RECORD_JOB_UNLOCK: Command = Command {
     fallback: "RECORD_JOB_UNLOCK_FAILED",
     finished: true,
     summary: text(
-        "associate a kSQL-Flow LOCK_RECOVERY_RESULT with audit",
+        "record in the audit that a job lock was freed by hand",
         "kSQL-Flow の LOCK_RECOVERY_RESULT を監査記録に結び付ける",
     ),
     about: text(
@@ -164,7 +164,7 @@ pub(super) const FORCE_UNLOCK_NETWORK: Command = Command {
     fallback: "FORCE_UNLOCK_NETWORK_FAILED",
     finished: true,
     summary: text(
-        "force-release a stale Network lock with an audit record",
+        "take the network lock from an owner that is proved to have stopped",
         "古くなった Network ロックを監査記録付きで強制解放する",
     ),
     about: text(
@@ -225,7 +225,7 @@ pub(super) const CANCEL_RUN: Command = Command {
     fallback: "CANCEL_RUN_FAILED",
     finished: true,
     summary: text(
-        "request or release a Run hold at the next node boundary",
+        "hold a Run before its next node, or let it go on",
         "次のノードの境目で Run を止める保留を置く、または解除する",
     ),
     about: text(
@@ -303,7 +303,7 @@ pub(super) const ARCHIVE_RUN: Command = Command {
     fallback: "ARCHIVE_RUN_FAILED",
     finished: true,
     summary: text(
-        "archive a terminal failed or cancelled Run",
+        "close a Run that nobody will continue",
         "失敗または取り消しで終わった Run を保管済みにする",
     ),
     about: text(

@@ -77,7 +77,7 @@ pub(super) const RUN_NETWORK: Command = Command {
     fallback: "RUN_NETWORK_FAILED",
     finished: true,
     summary: text(
-        "ensure and execute a Network Run sequentially",
+        "make the Run of a business key, or go on with it, node by node",
         "Network Run を確保し、ノードを順に実行する",
     ),
     about: text(
@@ -129,7 +129,7 @@ pub(super) const STATUS: Command = Command {
     fallback: "STATUS_FAILED",
     finished: true,
     summary: text(
-        "inspect lock and Run recovery state (read-only)",
+        "show the lock, the Runs and what leads on",
         "ロックと Run の状態、復旧の手掛かりを表示する (読み取りのみ)",
     ),
     about: text(
@@ -160,7 +160,7 @@ pub(super) const POLL_REQUESTS: Command = Command {
     fallback: "POLL_REQUESTS_FAILED",
     finished: false,
     summary: text(
-        "claim and process app operation requests (one-shot)",
+        "work off the requests that people filed in the request app, once",
         "依頼アプリの操作依頼を受け付けて処理する (1 回だけ)",
     ),
     about: text(
