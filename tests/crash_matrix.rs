@@ -8,31 +8,12 @@ mod network;
 #[path = "support/sandbox.rs"]
 mod sandbox;
 
-use std::process::Output;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
-use boundary::{Boundary, boundaries};
+use boundary::{Boundary, MODES, Mode, boundaries, disturbed};
 use network::{Book, NodeSpec, Workspace, said, violations};
 use sandbox::Sandbox;
-use serde_json::{Value as Json, json};
-
-/// How a request is disturbed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mode {
-    KilledBefore,
-    KilledAfter,
-    AnswerLost,
-    Refused503,
-}
-
-const MODES: [Mode; 4] = [
-    Mode::KilledBefore,
-    Mode::KilledAfter,
-    Mode::AnswerLost,
-    Mode::Refused503,
-];
 
 /// A story that ends in SUCCESS when nothing disturbs it.
 struct Scenario {
@@ -86,54 +67,6 @@ const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-fn fault(at: &Boundary, mode: Mode) -> Json {
-    let action = match mode {
-        Mode::KilledBefore => "hold_before",
-        Mode::KilledAfter => "hold_after",
-        Mode::AnswerLost => "drop_after",
-        Mode::Refused503 => "status",
-    };
-    json!({"match": at.matching(), "nth": at.nth, "times": 1, "action": action, "status": 503, "body": "<html>busy</html>"})
-}
-
-/// Runs the disturbed command. A killed process gives no output.
-fn disturbed(
-    sandbox: &Sandbox,
-    space: &Workspace,
-    words: &[&str],
-    at: &Boundary,
-    mode: Mode,
-) -> Option<Output> {
-    sandbox.fault(&fault(at, mode));
-    let mut child = space.start(words);
-    if matches!(mode, Mode::AnswerLost | Mode::Refused503) {
-        return Some(child.wait_with_output().expect("ends"));
-    }
-    let patience = Instant::now() + Duration::from_mins(1);
-    loop {
-        let holds = sandbox.control("GET", "holds", &json!({}));
-        if let Some(id) = holds["holds"][0]["id"].as_str() {
-            child.kill().expect("kill -9");
-            child.wait().expect("reaped");
-            // The sandbox may have noticed by itself that its client is gone.
-            sandbox.send(
-                &[],
-                "POST",
-                "/_control/release",
-                &json!({"id": id, "action": "drop"}),
-            );
-            sandbox.wait_for_no_hold();
-            return None;
-        }
-        if child.try_wait().expect("state").is_some() {
-            // The boundary was not reached: a request more or less than in the undisturbed course.
-            return Some(child.wait_with_output().expect("output"));
-        }
-        assert!(Instant::now() < patience, "neither held nor ended");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 struct Tally {
     cases: AtomicUsize,
     failures: Mutex<Vec<String>>,
@@ -152,7 +85,7 @@ fn case(
     for words in scenario.before {
         space.run_network(words);
     }
-    let first = disturbed(sandbox, &space, scenario.words, at, mode);
+    let first = disturbed(sandbox, space.network_command(scenario.words), at, mode);
     sandbox.clear_faults();
     let check = |when: &str| {
         let found = violations(&Book::read(sandbox, &name), &space.executions());

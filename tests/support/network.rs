@@ -137,12 +137,17 @@ impl Workspace {
         self.start(words).wait_with_output().expect("ksql-flownet ends")
     }
 
-    /// Starts `run-network` of this network.
-    pub fn start(&self, words: &[&str]) -> Child {
+    /// `run-network` of this network, not started yet.
+    pub fn network_command(&self, words: &[&str]) -> Command {
         let file = self.network_file();
         let mut args = vec!["run-network", file.to_str().expect("UTF-8")];
         args.extend_from_slice(words);
-        self.command(&args).spawn().expect("ksql-flownet starts")
+        self.command(&args)
+    }
+
+    /// Starts `run-network` of this network.
+    pub fn start(&self, words: &[&str]) -> Child {
+        self.network_command(words).spawn().expect("ksql-flownet starts")
     }
 
     /// Executions so far: job, Run, attempt of each.
