@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use ksql_flownet::flow::apps::{
-    AppId, AppSummary, Apps, AppsError, Field, FieldType, Form, NumberPrecision, Page, PageRequest,
-    WriteChunk, WritePermit, WriteRow, WriteTarget, WriteValue, Written, decode,
+    AppId, AppSummary, Apps, AppsError, Constraints, Field, FieldType, Form, NumberPrecision, Page,
+    PageRequest, WriteChunk, WritePermit, WriteRow, WriteTarget, WriteValue, Written, decode,
 };
 use serde_json::{Map, Value, json};
 
@@ -246,6 +246,15 @@ fn field(code: &str, definition: &Value) -> Field {
             .map(|option| option.as_str().unwrap().to_owned())
             .collect()
     });
+    let text = |key: &str| definition[key].as_str().map(str::to_owned);
+    field.constraints = Constraints {
+        required: definition["required"].as_bool().unwrap_or(false),
+        has_default: definition["hasDefault"].as_bool().unwrap_or(false),
+        min_length: text("minLength").and_then(|text| text.parse().ok()),
+        max_length: text("maxLength").and_then(|text| text.parse().ok()),
+        min_value: text("minValue"),
+        max_value: text("maxValue"),
+    };
     if let Some(children) = definition["fields"].as_object() {
         field.children = children
             .iter()

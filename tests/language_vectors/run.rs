@@ -4,11 +4,12 @@ use std::sync::Mutex;
 
 use ksql_flownet::flow::apps::{AppId, AppMap, Written};
 use ksql_flownet::flow::calendar::{AsOf, Zone};
+use ksql_flownet::flow::csv::Encoding;
 use ksql_flownet::flow::exec::{
-    ChunkEvent, Config, EngineError, ErrorKind, Explanation, Observer, OutcomeKind, Relation, Session,
-    StatementOutcome,
+    ChunkEvent, Config, EngineError, ErrorKind, Explanation, ImportSource, Observer, OutcomeKind, Relation,
+    Session, StatementOutcome,
 };
-use ksql_flownet::flow::script::{ParseOptions, Script, parse};
+use ksql_flownet::flow::script::{ImportFormat, ParseOptions, Script, parse};
 use ksql_flownet::flow::sql::diagnostic::{Diagnostic, Severity};
 use ksql_flownet::flow::sql::message::Language;
 use serde_json::Value;
@@ -62,7 +63,30 @@ pub fn config(vector: &Value, push_down: bool) -> Config {
     config.max_read_rows = vector["limits"]["maxReadRows"].as_u64();
     config.max_temp_rows = vector["limits"]["maxTempRows"].as_u64();
     config.push_down = push_down;
+    config.imports = vector["imports"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, file)| import(name, file))
+        .collect();
     config
+}
+
+/// A file for IMPORT: its text as `csv`, `sjis` or `json`.
+fn import(name: &str, file: &Value) -> ImportSource {
+    let (kind, text) = file.as_object().unwrap().iter().next().expect("a file");
+    let text = text.as_str().expect("the text of a file").to_owned();
+    let (format, bytes) = match kind.as_str() {
+        "csv" => (ImportFormat::Csv, text.into_bytes()),
+        "sjis" => (ImportFormat::Csv, Encoding::ShiftJis.encode(text).unwrap()),
+        "json" => (ImportFormat::Json, text.into_bytes()),
+        other => panic!("{other} is no format"),
+    };
+    ImportSource {
+        name: name.to_owned(),
+        format,
+        bytes: bytes.into(),
+    }
 }
 
 fn app_map(vector: &Value) -> AppMap {

@@ -7,7 +7,7 @@ use ksql_flownet::flow::exec::{
     ChunkEvent, Config, DryRun, EngineError, ErrorKind, Interrupt, Observer, Session, StatementOutcome,
     Unobserved,
 };
-use ksql_flownet::flow::script::{ParseOptions, Script, parse};
+use ksql_flownet::flow::script::{ImportFormat, ParseOptions, Script, parse};
 use ksql_flownet::flow::sql::message::Language;
 use serde_json::{Value, json};
 
@@ -265,6 +265,75 @@ fn previews_see_temp_tables_and_refuse_what_a_run_refuses() {
     let twice = "UPSERT INTO APP20 (顧客コード, 顧客名) VALUES ('x', 'a'), ('x', 'b') KEY (顧客コード)";
     let error = run(&model(), config, &Unobserved, twice).unwrap_err();
     assert!(error.message(Language::Japanese).contains("重複"), "{error}");
+}
+
+#[test]
+fn previews_put_wrong_rows_aside_and_count_the_others() {
+    let sql = "INSERT INTO APP50 (名, 量) VALUES ('a', 1), ('b', 'x'), ('c', 3) ON ERROR SKIP INTO #err; \
+               UPSERT INTO APP20 (顧客コード, 当月受注件数) SELECT 名, $err_row FROM #err KEY (顧客コード)";
+    assert_eq!(
+        preview(sql)["samples"],
+        json!([[
+            "insert",
+            "顧客コード",
+            "b",
+            [],
+            [["顧客コード", "b"], ["当月受注件数", "2"]]
+        ]])
+    );
+    let first = "INSERT INTO APP50 (名, 量) VALUES ('a', 1), ('b', 'x'), ('c', 3) ON ERROR SKIP INTO #err";
+    let kintone = model();
+    let config = Config {
+        dry_run: Some(DryRun { samples: 9 }),
+        ..settings()
+    };
+    let script = script(&format!("{first}; SELECT 1 AS a"));
+    let mut session = Session::new(&kintone, config, &Unobserved);
+    let outcome = session.run(&script.statements[0]).unwrap();
+    let preview = outcome.preview.unwrap();
+    assert_eq!((preview.counts.inserted, preview.samples.len()), (2, 2));
+    assert_eq!(outcome.wrong_rows, Some(1));
+    assert_eq!(session.temp_table("err").unwrap().cell(0, 0), "b");
+}
+
+#[test]
+fn imports_tell_what_they_read_and_are_checked_without_their_file() {
+    let script = script(
+        "EXIT SUCCESS IF 1 = 2, 'x'; IMPORT INTO APP50 (名, 量) FROM CSV f SELECT n, q CHECK WHEN q = '' THEN 'x'; \
+         IMPORT INTO APP50 (名) FROM JSON g",
+    );
+    let needs: Vec<_> = script.statements.iter().map(|s| s.import_source()).collect();
+    assert_eq!(
+        needs,
+        [
+            None,
+            Some(("f", ImportFormat::Csv)),
+            Some(("g", ImportFormat::Json))
+        ]
+    );
+    let kintone = model();
+    let mut without = Session::new(&kintone, settings(), &Unobserved);
+    assert!(without.check(&script).unwrap().is_empty());
+    assert_eq!(without.explain_script(&script).unwrap().len(), 3);
+    assert!(without.imported().is_empty());
+
+    let vector = json!({"imports": {"f": {"sjis": "n,q\nあ,1\nい,2\n"}, "g": {"json": "[]"}}});
+    let mut session = Session::new(&kintone, config(&vector, true), &Unobserved);
+    // Bytes that are no UTF-8 are found before anything is written.
+    assert_eq!(session.check(&script).unwrap().len(), 1);
+    let vector = json!({"imports": {"f": {"csv": "n,q\nあ,1\nい,2\n"}, "g": {"json": "[]"}}});
+    let mut session = Session::new(&kintone, config(&vector, true), &Unobserved);
+    for statement in &script.statements {
+        session.run(statement).unwrap();
+    }
+    let read: Vec<(&str, u64)> = session
+        .imported()
+        .iter()
+        .map(|file| (file.name.as_str(), file.rows))
+        .collect();
+    assert_eq!(read, [("f", 2), ("g", 0)]);
+    assert_eq!(kintone.writes().len(), 2);
+    assert!(session.temp_table("(import)").is_none());
 }
 
 #[test]

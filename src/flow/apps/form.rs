@@ -219,6 +219,8 @@ pub struct Field {
     pub lookup_copy: bool,
     /// Formula of a CALC or text field.
     pub expression: String,
+    /// What kintone demands of its values.
+    pub constraints: Constraints,
     /// Fields of a SUBTABLE.
     pub children: Vec<Field>,
 }
@@ -235,9 +237,27 @@ impl Field {
             lookup: false,
             lookup_copy: false,
             expression: String::new(),
+            constraints: Constraints::default(),
             children: Vec::new(),
         }
     }
+}
+
+/// What kintone demands of a field's values; it tests every field of a record that is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Constraints {
+    /// Must not be empty.
+    pub required: bool,
+    /// New records get a value when none is written.
+    pub has_default: bool,
+    /// The fewest UTF-16 units of a text, demanded of an empty one too.
+    pub min_length: Option<usize>,
+    /// The most UTF-16 units of a text.
+    pub max_length: Option<usize>,
+    /// The smallest number, as decimal text.
+    pub min_value: Option<String>,
+    /// The largest number, as decimal text.
+    pub max_value: Option<String>,
 }
 
 /// The fields of an app in the order of the interface's answer.
@@ -357,6 +377,7 @@ impl<'de> Deserialize<'de> for Properties {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Property {
     #[serde(default)]
     code: String,
@@ -378,6 +399,21 @@ struct Property {
     lookup: Option<LookupBody>,
     #[serde(default)]
     fields: Option<Properties>,
+    // Limits come as strings, empty where there is none.
+    #[serde(default)]
+    required: Option<bool>,
+    #[serde(default)]
+    min_length: Option<String>,
+    #[serde(default)]
+    max_length: Option<String>,
+    #[serde(default)]
+    min_value: Option<String>,
+    #[serde(default)]
+    max_value: Option<String>,
+    #[serde(default)]
+    default_value: serde_json::Value,
+    #[serde(default)]
+    default_now_value: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -444,6 +480,19 @@ impl Property {
                 .filter_map(|child| child.into_field(copies))
                 .collect()
         });
+        let constraints = Constraints {
+            required: self.required == Some(true),
+            has_default: self.default_now_value == Some(true)
+                || match &self.default_value {
+                    serde_json::Value::String(text) => !text.is_empty(),
+                    serde_json::Value::Array(elements) => !elements.is_empty(),
+                    _ => false,
+                },
+            min_length: self.min_length.and_then(|text| text.parse().ok()),
+            max_length: self.max_length.and_then(|text| text.parse().ok()),
+            min_value: self.min_value.filter(|text| !text.is_empty()),
+            max_value: self.max_value.filter(|text| !text.is_empty()),
+        };
         Some(Field {
             lookup_copy: copies.contains(&self.code),
             code: self.code,
@@ -453,6 +502,7 @@ impl Property {
             unique: self.unique.unwrap_or(false),
             lookup: self.lookup.is_some(),
             expression: self.expression.unwrap_or_default(),
+            constraints,
             children,
         })
     }

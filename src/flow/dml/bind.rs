@@ -8,14 +8,16 @@ use crate::flow::plan::catalog::Catalog;
 use crate::flow::plan::filter::Filter;
 use crate::flow::plan::query::{BoundQuery, Parameter};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
-use crate::flow::plan::scope::{Scope, ScopeSource};
-use crate::flow::plan::types::Type;
+use crate::flow::plan::scope::{Origin, Scope, ScopeSource};
+use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::script::Statement;
-use crate::flow::sql::ast::{self, Comparison, InsertSource, Item, Name, Select};
+use crate::flow::sql::ast::{self, Comparison, InsertSource, Inspection, Item, Name, Select};
 use crate::flow::sql::message::say;
 use crate::flow::sql::position::Span;
 use crate::flow::sql::walk::{self, Part};
 
+use super::import;
+use super::inspect::{BoundInspection, error_columns};
 use super::target::{self, TargetField};
 
 /// A DML statement that can run.
@@ -62,6 +64,17 @@ impl BoundDml {
         }
     }
 
+    /// The temp table that takes its errors, with the table's columns.
+    pub fn error_table(&self) -> Option<(&str, Vec<ColumnInfo>)> {
+        let (inspection, payload) = match self {
+            Self::Insert(insert) => (&insert.inspection, insert.payload()),
+            Self::Upsert(upsert) => (&upsert.inspection, upsert.payload()),
+            Self::Update(update) => (&update.inspection, update.payload()),
+            Self::Delete(_) => return None,
+        };
+        Some((inspection.table()?, error_columns(&payload)))
+    }
+
     /// The records that a condition chooses.
     pub fn target(&self) -> Option<(&ScopeSource, &Filter)> {
         match self {
@@ -85,6 +98,16 @@ pub(in crate::flow) struct BoundInsert {
     pub app: AppId,
     pub fields: Vec<TargetField>,
     pub rows: Rows,
+    pub inspection: BoundInspection,
+    /// Fields that a new record must have but this statement does not write.
+    pub unwritten: Vec<String>,
+}
+
+impl BoundInsert {
+    /// The written columns of its error table.
+    pub fn payload(&self) -> Vec<ColumnInfo> {
+        self.fields.iter().map(TargetField::column).collect()
+    }
 }
 
 /// UPSERT or MERGE.
@@ -100,6 +123,16 @@ pub(in crate::flow) struct BoundUpsert {
     pub inserted: Vec<bool>,
     /// For each field, whether an existing record gets it.
     pub updated: Vec<bool>,
+    pub inspection: BoundInspection,
+    /// Fields that a new record must have but this statement does not write.
+    pub unwritten: Vec<String>,
+}
+
+impl BoundUpsert {
+    /// The written columns of its error table.
+    pub fn payload(&self) -> Vec<ColumnInfo> {
+        self.fields.iter().map(TargetField::column).collect()
+    }
 }
 
 /// UPDATE.
@@ -113,6 +146,17 @@ pub(in crate::flow) struct BoundUpdate {
     /// Key columns of the target and the source (LNG-149).
     pub key: Option<(ColumnId, ColumnId)>,
     pub parameters: Vec<Parameter>,
+    pub inspection: BoundInspection,
+}
+
+impl BoundUpdate {
+    /// The written columns of its error table, behind the record's number.
+    pub fn payload(&self) -> Vec<ColumnInfo> {
+        let id = ColumnInfo::exact("$id", Type::with_options(FieldType::Id, None));
+        std::iter::once(id)
+            .chain(self.fields.iter().map(TargetField::column))
+            .collect()
+    }
 }
 
 /// DELETE.
@@ -130,21 +174,18 @@ pub(in crate::flow) fn bind(world: &mut World<'_>, statement: &Statement) -> Res
             target,
             fields,
             source,
+            inspection,
         } => {
             let form = world.form(resolved(&target.app)?)?;
-            let fields = target::fields(&form, fields)?;
-            let rows = rows(world, source, fields.len())?;
-            Ok(BoundDml::Insert(BoundInsert {
-                app: form.app,
-                fields,
-                rows,
-            }))
+            insert(world, &form, fields, source, inspection)
         }
+        ast::Statement::Import(import) => import::bind(world, import),
         ast::Statement::Upsert {
             target,
             fields,
             source,
             keys,
+            inspection,
         } => {
             let form = world.form(resolved(&target.app)?)?;
             let all = vec![true; fields.len()];
@@ -156,6 +197,7 @@ pub(in crate::flow) fn bind(world: &mut World<'_>, statement: &Statement) -> Res
                 keys,
                 source,
                 (all.clone(), all),
+                inspection,
             )
         }
         ast::Statement::Merge(merge) => self::merge(world, statement.flow, merge),
@@ -164,7 +206,8 @@ pub(in crate::flow) fn bind(world: &mut World<'_>, statement: &Statement) -> Res
             assignments,
             from,
             filter,
-        } => update(world, target, assignments, from.as_ref(), filter),
+            inspection,
+        } => update(world, target, assignments, from.as_ref(), filter, inspection),
         ast::Statement::Delete(target, filter) => {
             let form = world.form(resolved(&target.app)?)?;
             let mut source = ScopeSource::app(&form);
@@ -190,10 +233,33 @@ pub(in crate::flow) fn bind(world: &mut World<'_>, statement: &Statement) -> Res
     }
 }
 
-fn rows(world: &mut World<'_>, source: &InsertSource, width: usize) -> Result<Rows, EngineError> {
-    match source {
+pub(super) fn insert(
+    world: &mut World<'_>,
+    form: &Form,
+    names: &[Name],
+    source: &InsertSource,
+    inspection: &Inspection,
+) -> Result<BoundDml, EngineError> {
+    let fields = target::fields(form, names)?;
+    let (rows, inspection) = rows(world, source, &fields, inspection)?;
+    Ok(BoundDml::Insert(BoundInsert {
+        app: form.app,
+        unwritten: target::unwritten_required(form, &fields),
+        fields,
+        rows,
+        inspection,
+    }))
+}
+
+fn rows(
+    world: &mut World<'_>,
+    source: &InsertSource,
+    fields: &[TargetField],
+    inspection: &Inspection,
+) -> Result<(Rows, BoundInspection), EngineError> {
+    let mut binder = Binder::new(world);
+    let (rows, columns) = match source {
         InsertSource::Values(rows) => {
-            let mut binder = Binder::new(world);
             let rows = rows
                 .iter()
                 .map(|row| {
@@ -202,24 +268,36 @@ fn rows(world: &mut World<'_>, source: &InsertSource, width: usize) -> Result<Ro
                         .collect()
                 })
                 .collect::<Result<_, _>>()?;
-            Ok(Rows::Values(rows))
+            (
+                Rows::Values(rows),
+                fields.iter().map(TargetField::column).collect(),
+            )
         }
         InsertSource::Query(query) => {
-            let bound = Binder::new(world).query(query)?;
-            let found = bound.columns.len();
-            if found != width {
+            let bound = binder.query(query)?;
+            let (found, wanted) = (bound.columns.len(), fields.len());
+            // Columns behind those of the fields are there for CHECK only.
+            if found < wanted || (found > wanted && inspection.checks.is_empty()) {
                 return Err(EngineError::argument(say!(
-                    "the SELECT has {found} columns for {width} fields",
-                    "SELECT は {found} 列ですが、フィールドは {width} 個です"
+                    "the SELECT has {found} columns for {wanted} fields",
+                    "SELECT は {found} 列ですが、フィールドは {wanted} 個です"
                 ))
                 .at(query.span));
             }
-            Ok(Rows::Query(Box::new(bound)))
+            let columns = bound.columns.clone();
+            (Rows::Query(Box::new(bound)), columns)
         }
-    }
+    };
+    let scope = Scope {
+        sources: vec![ScopeSource::relation(Origin::Temp(String::new()), "", &columns)],
+    };
+    let inspection = BoundInspection::bind(&mut binder, &scope, inspection)?;
+    Ok((rows, inspection))
 }
 
-fn upsert(
+// One argument for each clause of the statement.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn upsert(
     world: &mut World<'_>,
     flow: bool,
     form: &Form,
@@ -227,6 +305,7 @@ fn upsert(
     keys: &[Name],
     source: &InsertSource,
     (inserted, updated): (Vec<bool>, Vec<bool>),
+    inspection: &Inspection,
 ) -> Result<BoundDml, EngineError> {
     if flow {
         for key in keys {
@@ -234,7 +313,7 @@ fn upsert(
         }
     }
     let fields = target::fields(form, names)?;
-    let rows = rows(world, source, fields.len())?;
+    let (rows, inspection) = rows(world, source, &fields, inspection)?;
     let positions: Vec<usize> = keys
         .iter()
         .filter_map(|key| names.iter().position(|name| name == key))
@@ -247,12 +326,14 @@ fn upsert(
     let native = keys.len() == 1 && keys.iter().all(unique) && inserted == updated && !only_keys;
     Ok(BoundDml::Upsert(BoundUpsert {
         app: form.app,
+        unwritten: target::unwritten_required(form, &fields),
         fields,
         rows,
         keys: positions,
         native,
         inserted,
         updated,
+        inspection,
     }))
 }
 
@@ -310,6 +391,7 @@ fn merge(world: &mut World<'_>, flow: bool, merge: &ast::Merge) -> Result<BoundD
         std::slice::from_ref(&merge.key),
         &source,
         masks,
+        &Inspection::default(),
     )
 }
 
@@ -319,6 +401,7 @@ fn update(
     assignments: &[ast::Assignment],
     from: Option<&ast::Source>,
     filter: &ast::Condition,
+    inspection: &Inspection,
 ) -> Result<BoundDml, EngineError> {
     let form = world.form(resolved(&target.app)?)?;
     let names: Vec<Name> = assignments
@@ -335,7 +418,16 @@ fn update(
     if let Some(from) = from {
         scope.sources.push(binder.source(from)?);
     }
-    binder.load_states(&mut scope, &mentioned(filter))?;
+    let checked = inspection
+        .checks
+        .iter()
+        .flat_map(|block| &block.branches)
+        .map(|(condition, _)| condition);
+    let names = std::iter::once(filter)
+        .chain(checked)
+        .flat_map(mentioned)
+        .collect::<Vec<_>>();
+    binder.load_states(&mut scope, &names)?;
     binder.strict_division = true;
     let mut values = Vec::new();
     for assignment in assignments {
@@ -353,6 +445,7 @@ fn update(
     }
     binder.strict_division = false;
     let filter = binder.where_condition(&scope, filter)?;
+    let inspection = BoundInspection::bind(&mut binder, &scope, inspection)?;
     let parameters = binder.take_parameters();
     let (key, filter) = if from.is_some() {
         source_key(&scope, filter, target.app.written.span)?
@@ -367,6 +460,7 @@ fn update(
         filter,
         key,
         parameters,
+        inspection,
     };
     Ok(BoundDml::Update(Box::new(bound)))
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use crate::flow::apps::{FieldType, NumberPrecision, WriteValue};
 use crate::flow::calendar::{Zone, to_date, to_datetime};
-use crate::flow::exec::EngineError;
 use crate::flow::sql::message::say;
 use crate::flow::value::{is_number, plain_decimal, selection};
 
+use super::fault::{self, Fault};
 use super::target::TargetField;
 
 /// The longest plain form of a number that is sent.
@@ -23,12 +23,7 @@ pub(super) struct Conversion<'z> {
 
 impl Conversion<'_> {
     /// The cell to write; `list` says that elements are already apart (line feeds), else commas part them.
-    pub fn cell<'t>(
-        &self,
-        field: &TargetField,
-        text: &'t str,
-        list: bool,
-    ) -> Result<Cow<'t, str>, EngineError> {
+    pub fn cell<'t>(&self, field: &TargetField, text: &'t str, list: bool) -> Result<Cow<'t, str>, Fault> {
         let code = &field.code;
         match field.kind {
             kind if kind.is_option_list() || kind.is_code_list() => {
@@ -55,20 +50,20 @@ impl Conversion<'_> {
             FieldType::Number => self.number(code, text),
             FieldType::Date => to_date(text)
                 .map(Cow::Owned)
-                .map_err(|_| unfit(code, text, "a date", "日付")),
+                .map_err(|_| unfit(fault::TYPE_DATE, code, text, "a date", "日付")),
             FieldType::DateTime => to_datetime(text, self.zone)
                 .map(Cow::Owned)
-                .map_err(|_| unfit(code, text, "a date and time", "日時")),
+                .map_err(|_| unfit(fault::TYPE_DATE, code, text, "a date and time", "日時")),
             _ => Ok(Cow::Borrowed(text)),
         }
     }
 
-    fn number<'t>(&self, code: &str, text: &'t str) -> Result<Cow<'t, str>, EngineError> {
+    fn number<'t>(&self, code: &str, text: &'t str) -> Result<Cow<'t, str>, Fault> {
         if text.is_empty() {
             return Ok(Cow::Borrowed(text));
         }
         let plain = plain_decimal(text, MAX_NUMBER_CHARS).filter(|_| is_number(text));
-        let plain = plain.ok_or_else(|| unfit(code, text, "a number", "数値"))?;
+        let plain = plain.ok_or_else(|| unfit(fault::TYPE_NUMBER, code, text, "a number", "数値"))?;
         let integer = plain
             .split('.')
             .next()
@@ -77,10 +72,13 @@ impl Conversion<'_> {
         if let Some(digits) = self.precision.map(NumberPrecision::integer_digits)
             && integer.len() > digits as usize
         {
-            return Err(EngineError::argument(say!(
-                "{code}: {text} has more integer digits than the app keeps ({digits})",
-                "{code}: {text} の整数部の桁数がアプリの設定 ({digits} 桁) を超えています"
-            )));
+            return Err(Fault::new(
+                fault::INTEGER_DIGITS,
+                say!(
+                    "{code}: {text} has more integer digits than the app keeps ({digits})",
+                    "{code}: {text} の整数部の桁数がアプリの設定 ({digits} 桁) を超えています"
+                ),
+            ));
         }
         Ok(plain)
     }
@@ -99,22 +97,28 @@ pub(super) fn write_value(kind: FieldType, cell: &str) -> WriteValue {
 }
 
 /// An option that the form lacks would be refused in the middle of the chunks; it is refused before the first.
-fn known_option(field: &TargetField, option: &str) -> Result<(), EngineError> {
+fn known_option(field: &TargetField, option: &str) -> Result<(), Fault> {
     match &field.options {
         Some(options) if !options.iter().any(|known| known == option) => {
             let code = &field.code;
-            Err(EngineError::argument(say!(
-                "{code} has no option '{option}'",
-                "{code} に選択肢「{option}」はありません"
-            )))
+            Err(Fault::new(
+                fault::CHOICE_INVALID,
+                say!(
+                    "{code} has no option '{option}'",
+                    "{code} に選択肢「{option}」はありません"
+                ),
+            ))
         }
         _ => Ok(()),
     }
 }
 
-fn unfit(code: &str, text: &str, english: &str, japanese: &str) -> EngineError {
-    EngineError::argument(say!(
-        "{code}: '{text}' is not {english}",
-        "{code}: '{text}' は{japanese}ではありません"
-    ))
+fn unfit(kind: &'static str, code: &str, text: &str, english: &str, japanese: &str) -> Fault {
+    Fault::new(
+        kind,
+        say!(
+            "{code}: '{text}' is not {english}",
+            "{code}: '{text}' は{japanese}ではありません"
+        ),
+    )
 }

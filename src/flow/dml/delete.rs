@@ -12,13 +12,13 @@ use crate::flow::plan::filter::Filter;
 use crate::flow::plan::scalar::ColumnId;
 use crate::flow::plan::scope::Access;
 
-use super::Dml;
 use super::bind::BoundDelete;
 use super::chunk::{Operation, Sender, requests};
 use super::update::always_true;
+use super::{Dml, Done};
 
 impl Dml<'_, '_> {
-    pub(super) fn delete(&mut self, delete: &BoundDelete) -> Result<(Written, Option<Preview>), EngineError> {
+    pub(super) fn delete(&mut self, delete: &BoundDelete) -> Result<Done, EngineError> {
         let mut executor = self.executor();
         let filled = executor.parameters(&delete.parameters)?;
         let mut evaluator = Evaluator::new();
@@ -90,7 +90,10 @@ impl Dml<'_, '_> {
                 estimated_writes: requests(records),
                 samples,
             };
-            return Ok((Written::default(), Some(preview)));
+            return Ok(Done {
+                preview: Some(preview),
+                ..Done::default()
+            });
         }
         let rows: Vec<usize> = (0..ids.len()).collect();
         let row = |number: usize| WriteRow {
@@ -99,7 +102,10 @@ impl Dml<'_, '_> {
         };
         let mut sender = Sender::new(self, delete.app);
         sender.send(Operation::Delete, &[], &rows, &row, None)?;
-        Ok((sender.written, None))
+        Ok(Done {
+            written: sender.written,
+            ..Done::default()
+        })
     }
 }
 

@@ -3,13 +3,31 @@
 use crate::flow::apps::{WriteRow, WriteTarget, Written};
 use crate::flow::exec::{EngineError, Preview, Sample};
 
-use super::Dml;
 use super::bind::BoundInsert;
 use super::chunk::{Operation, Sender, requests};
+use super::{Dml, Done};
 
 impl Dml<'_, '_> {
-    pub(super) fn insert(&mut self, insert: &BoundInsert) -> Result<(Written, Option<Preview>), EngineError> {
-        let staged = self.stage(insert.app, &insert.fields, &insert.rows)?;
+    pub(super) fn insert(&mut self, insert: &BoundInsert) -> Result<Done, EngineError> {
+        let inspection = &insert.inspection;
+        let mut rows = self.stage(insert.app, &insert.fields, &insert.rows, inspection)?;
+        if inspection.isolates() {
+            for row in 0..rows.staged.rows {
+                rows.findings.add_missing(row, &insert.unwritten);
+            }
+        }
+        let (mut staged, findings) = rows.parts();
+        let mut done = Done::default();
+        if !self.sort_out(
+            inspection,
+            "INSERT",
+            &insert.payload(),
+            &mut staged,
+            findings,
+            &mut done,
+        )? {
+            return Ok(done);
+        }
         let records = staged.rows as u64;
         if let Some(dry_run) = self.config.dry_run {
             let samples = (0..staged.rows.min(dry_run.samples))
@@ -32,7 +50,8 @@ impl Dml<'_, '_> {
                 estimated_writes: requests(records),
                 samples,
             };
-            return Ok((Written::default(), Some(preview)));
+            done.preview = Some(preview);
+            return Ok(done);
         }
         let rows: Vec<usize> = (0..staged.rows).collect();
         let fields = staged.codes(|_| true);
@@ -42,6 +61,7 @@ impl Dml<'_, '_> {
         };
         let mut sender = Sender::new(self, insert.app);
         sender.send(Operation::Insert, &fields, &rows, &row, None)?;
-        Ok((sender.written, None))
+        done.written = sender.written;
+        Ok(done)
     }
 }

@@ -5,19 +5,36 @@ mod bind;
 mod chunk;
 mod convert;
 mod delete;
+mod fault;
+mod import;
 mod insert;
+mod inspect;
 mod stage;
 mod target;
 mod update;
 mod upsert;
 
 pub(in crate::flow) use bind::{BoundDml, bind};
+pub(in crate::flow) use import::{IMPORT_TABLE, required as require_import};
+pub(in crate::flow) use inspect::other_columns;
 
 use crate::flow::apps::{WritePermit, Written};
 use crate::flow::exec::query::Executor;
 use crate::flow::exec::scan::Reader;
 use crate::flow::exec::world::World;
-use crate::flow::exec::{Config, EngineError, Preview};
+use crate::flow::exec::{Config, EngineError, Preview, Relation};
+
+/// What a DML statement did.
+#[derive(Default)]
+pub(in crate::flow) struct Done {
+    pub written: Written,
+    /// In a dry run.
+    pub preview: Option<Preview>,
+    /// The result of VALIDATE ONLY.
+    pub errors: Option<Relation>,
+    /// Rows that VALIDATE ONLY or ON ERROR SKIP found wrong.
+    pub wrong_rows: Option<u64>,
+}
 
 /// What a DML statement works with.
 pub(in crate::flow) struct Dml<'s, 'a> {
@@ -32,7 +49,7 @@ pub(in crate::flow) struct Dml<'s, 'a> {
 
 impl<'a> Dml<'_, 'a> {
     /// Runs a bound statement, or previews it.
-    pub fn run(&mut self, bound: &BoundDml) -> Result<(Written, Option<Preview>), EngineError> {
+    pub fn run(&mut self, bound: &BoundDml) -> Result<Done, EngineError> {
         match bound {
             BoundDml::Insert(insert) => self.insert(insert),
             BoundDml::Upsert(upsert) => self.upsert(upsert),

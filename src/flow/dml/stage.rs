@@ -1,6 +1,6 @@
 //! Rows that are ready to be written: all converted, none sent.
 
-use crate::flow::apps::{FieldType, TextColumn, WriteValue};
+use crate::flow::apps::{AppId, FieldType, NumberPrecision, TextColumn, WriteValue};
 use crate::flow::exec::eval::{Evaluator, NoRow, Row};
 use crate::flow::exec::{EngineError, Relation};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
@@ -10,6 +10,8 @@ use crate::flow::value::{canonical_number, is_number};
 use super::Dml;
 use super::bind::Rows;
 use super::convert::{Conversion, write_value};
+use super::fault::demanded;
+use super::inspect::{BoundInspection, Findings, Stage};
 use super::target::TargetField;
 
 /// Converted cells of the rows to write, field by field.
@@ -38,6 +40,40 @@ impl<'f> Staged<'f> {
             column.push(&conversion.cell(field, text, list)?)?;
         }
         self.rows += 1;
+        Ok(())
+    }
+
+    /// The same; what is wrong with a cell is noted and the row keeps its place.
+    pub fn push_inspected<'t>(
+        &mut self,
+        conversion: Conversion<'_>,
+        row: impl IntoIterator<Item = (&'t str, bool)>,
+        findings: &mut Findings,
+    ) -> Result<(), EngineError> {
+        for ((field, column), (text, list)) in self.fields.iter().zip(&mut self.cells).zip(row) {
+            let converted = conversion.cell(field, text, list);
+            match converted.and_then(|cell| demanded(field, &cell).map(|()| cell)) {
+                Ok(cell) => column.push(&cell)?,
+                Err(fault) => {
+                    findings.add(self.rows, Stage::Value, &field.code, &fault, text);
+                    column.push("")?;
+                }
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Drops rows.
+    pub fn retain(&mut self, keep: impl Fn(usize) -> bool) -> Result<(), EngineError> {
+        for column in &mut self.cells {
+            let mut kept = TextColumn::new();
+            for row in (0..self.rows).filter(|row| keep(*row)) {
+                kept.push(column.get(row))?;
+            }
+            *column = kept;
+        }
+        self.rows = (0..self.rows).filter(|row| keep(*row)).count();
         Ok(())
     }
 
@@ -99,87 +135,144 @@ pub(super) fn normal_key(cell: &str, numeric: bool) -> String {
     }
 }
 
+/// The rows of a statement's source, computed.
+pub(super) enum SourceRows {
+    Values(Vec<Vec<(String, bool)>>),
+    Relation { relation: Relation, lists: Vec<bool> },
+}
+
+impl SourceRows {
+    fn rows(&self) -> usize {
+        match self {
+            Self::Values(rows) => rows.len(),
+            Self::Relation { relation, .. } => relation.rows(),
+        }
+    }
+
+    /// A cell and whether it is a list already.
+    fn cell(&self, row: usize, column: usize) -> (&str, bool) {
+        match self {
+            Self::Values(rows) => rows
+                .get(row)
+                .and_then(|row| row.get(column))
+                .map_or(("", false), |(text, list)| (text.as_str(), *list)),
+            Self::Relation { relation, lists } => (
+                relation.cell(row, column),
+                lists.get(column).copied().unwrap_or(false),
+            ),
+        }
+    }
+}
+
+/// Staged rows with what was found out about them.
+pub(super) struct Inspected<'f> {
+    pub staged: Staged<'f>,
+    pub findings: Findings,
+    source: SourceRows,
+}
+
+impl<'f> Inspected<'f> {
+    /// The findings with the cells of the wrong rows as they came; the source is dropped.
+    pub fn parts(mut self) -> (Staged<'f>, Findings) {
+        let width = self.staged.fields.len();
+        self.findings.fill(|row| {
+            (0..width)
+                .map(|column| self.source.cell(row, column).0.to_owned())
+                .collect()
+        });
+        (self.staged, self.findings)
+    }
+}
+
+/// One of them, as its checks see it.
+struct SourceRow<'s> {
+    source: &'s SourceRows,
+    row: usize,
+}
+
+impl Row for SourceRow<'_> {
+    fn cell(&self, id: ColumnId) -> &str {
+        self.source.cell(self.row, id.column).0
+    }
+}
+
 impl Dml<'_, '_> {
-    /// Computes, converts and checks all rows before any is written.
+    /// Computes, converts and checks all rows before any is written. Without checks the first wrong row is an error.
     pub(super) fn stage<'f>(
         &mut self,
-        app: crate::flow::apps::AppId,
+        app: AppId,
         fields: &'f [TargetField],
         rows: &Rows,
-    ) -> Result<Staged<'f>, EngineError> {
-        let mut staged = Staged::new(fields);
+        inspection: &BoundInspection,
+    ) -> Result<Inspected<'f>, EngineError> {
+        let source = self.source_rows(rows)?;
+        let zone = self.config.as_of.zone().clone();
+        let precision = self.precision(app, fields, source.rows() > 0)?;
+        let conversion = Conversion {
+            zone: &zone,
+            precision,
+        };
+        let (mut staged, mut findings) = (Staged::new(fields), Findings::default());
+        let mut evaluator = Evaluator::new();
+        for row in 0..source.rows() {
+            let cells = (0..fields.len()).map(|column| source.cell(row, column));
+            if inspection.isolates() {
+                staged.push_inspected(conversion, cells, &mut findings)?;
+            } else {
+                staged
+                    .push(conversion, cells)
+                    .map_err(|error| in_row(error, row))?;
+            }
+            let seen = SourceRow { source: &source, row };
+            inspection
+                .check(&mut evaluator, row, &seen, &mut findings)
+                .map_err(|error| in_row(error, row))?;
+        }
+        Ok(Inspected {
+            staged,
+            findings,
+            source,
+        })
+    }
+
+    fn source_rows(&mut self, rows: &Rows) -> Result<SourceRows, EngineError> {
         match rows {
             Rows::Values(rows) => {
-                let zone = self.config.as_of.zone().clone();
-                let precision = self.precision(app, fields, !rows.is_empty())?;
-                let conversion = Conversion {
-                    zone: &zone,
-                    precision,
-                };
                 let mut evaluator = Evaluator::new();
-                for (number, row) in rows.iter().enumerate() {
-                    let mut texts = Vec::with_capacity(row.len());
-                    for value in row {
-                        texts.push(written(&mut evaluator, value, &NoRow, &|_| false)?);
-                    }
-                    let cells = texts.iter().map(|(text, list)| (text.as_str(), *list));
-                    staged
-                        .push(conversion, cells)
-                        .map_err(|error| in_row(error, number))?;
+                let mut texts = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let cells = row
+                        .iter()
+                        .map(|value| written(&mut evaluator, value, &NoRow, &|_| false));
+                    texts.push(cells.collect::<Result<_, _>>()?);
                 }
+                Ok(SourceRows::Values(texts))
             }
             Rows::Query(query) => {
                 let relation = self.executor().query(query)?;
                 self.refuse_incomplete()?;
-                let zone = self.config.as_of.zone().clone();
-                let precision = self.precision(app, fields, relation.rows() > 0)?;
-                stage_relation(
-                    &mut staged,
-                    Conversion {
-                        zone: &zone,
-                        precision,
-                    },
-                    &relation,
-                )?;
+                let lists = relation
+                    .columns()
+                    .iter()
+                    .map(|column| column.kind.is_multi_value())
+                    .collect();
+                Ok(SourceRows::Relation { relation, lists })
             }
         }
-        Ok(staged)
     }
 
     /// The app's number precision, if numbers are going to be written.
     pub(super) fn precision(
         &mut self,
-        app: crate::flow::apps::AppId,
+        app: AppId,
         fields: &[TargetField],
         any_rows: bool,
-    ) -> Result<Option<crate::flow::apps::NumberPrecision>, EngineError> {
+    ) -> Result<Option<NumberPrecision>, EngineError> {
         if any_rows && fields.iter().any(|field| field.kind == FieldType::Number) {
             return self.world.precision(app).map(Some);
         }
         Ok(None)
     }
-}
-
-fn stage_relation(
-    staged: &mut Staged<'_>,
-    conversion: Conversion<'_>,
-    relation: &Relation,
-) -> Result<(), EngineError> {
-    let lists: Vec<bool> = relation
-        .columns()
-        .iter()
-        .map(|column| column.kind.is_multi_value())
-        .collect();
-    for row in 0..relation.rows() {
-        let cells = lists
-            .iter()
-            .enumerate()
-            .map(|(column, list)| (relation.cell(row, column), *list));
-        staged
-            .push(conversion, cells)
-            .map_err(|error| in_row(error, row))?;
-    }
-    Ok(())
 }
 
 /// The text of a value to write and whether it is a list: arrays are, also as the result of CASE.

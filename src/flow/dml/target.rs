@@ -1,7 +1,8 @@
 //! Fields that are written: they exist, stand at the top level and can be written (LNG-140); UPSERT keys (LNG-142).
 
-use crate::flow::apps::{Field, FieldType, Form};
+use crate::flow::apps::{Constraints, Field, FieldType, Form};
 use crate::flow::exec::EngineError;
+use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::sql::ast::Name;
 use crate::flow::sql::diagnostic::code;
 use crate::flow::sql::message::say;
@@ -13,6 +14,18 @@ pub(in crate::flow) struct TargetField {
     pub kind: FieldType,
     /// Options, where the form lists them.
     pub options: Option<Vec<String>>,
+    /// What kintone demands of its values.
+    pub constraints: Constraints,
+}
+
+impl TargetField {
+    /// Name and type as a column.
+    pub fn column(&self) -> ColumnInfo {
+        ColumnInfo::exact(
+            self.code.as_str(),
+            Type::with_options(self.kind, self.options.as_deref()),
+        )
+    }
 }
 
 /// Finds the fields of a list; an error for the first that cannot be written.
@@ -57,7 +70,19 @@ fn field(form: &Form, name: &Name) -> Result<TargetField, EngineError> {
         code: text.clone(),
         kind: field.kind,
         options: field.options.clone(),
+        constraints: field.constraints.clone(),
     })
+}
+
+/// Fields that a new record must have a value for, but gets none from a statement that writes only `written`.
+pub(super) fn unwritten_required(form: &Form, written: &[TargetField]) -> Vec<String> {
+    form.fields
+        .iter()
+        .filter(|field| field.constraints.required && !field.constraints.has_default)
+        .filter(|field| field.kind.is_writable() && !field.lookup_copy)
+        .filter(|field| written.iter().all(|own| own.code != field.code))
+        .map(|field| field.code.clone())
+        .collect()
 }
 
 /// Checks the key of an UPSERT or MERGE in dialect 1.

@@ -16,11 +16,12 @@ use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::types::Type;
 use crate::flow::sql::message::say;
 
-use super::Dml;
 use super::bind::BoundUpdate;
 use super::chunk::{Operation, Sender, requests};
 use super::convert::Conversion;
+use super::inspect::Findings;
 use super::stage::{Staged, normal_key, written};
+use super::{Dml, Done};
 
 /// The FROM source in memory, found by its key.
 struct KeyedSource {
@@ -47,7 +48,9 @@ impl Row for PairRow<'_> {
 }
 
 impl Dml<'_, '_> {
-    pub(super) fn update(&mut self, update: &BoundUpdate) -> Result<(Written, Option<Preview>), EngineError> {
+    pub(super) fn update(&mut self, update: &BoundUpdate) -> Result<Done, EngineError> {
+        let inspection = &update.inspection;
+        let mut findings = Findings::default();
         let mut executor = self.executor();
         let filled = executor.parameters(&update.parameters)?;
         let mut evaluator = Evaluator::new();
@@ -83,6 +86,7 @@ impl Dml<'_, '_> {
             for value in &values {
                 value.columns(&mut needed);
             }
+            inspection.columns(&mut needed);
             if let Some((key, _)) = update.key {
                 needed.push(key);
             }
@@ -151,10 +155,21 @@ impl Dml<'_, '_> {
                     texts.push(written(&mut evaluator, value, &pair, &is_list)?);
                 }
                 let cells = texts.iter().map(|(text, list)| (text.as_str(), *list));
-                staged
-                    .push(conversion, cells)
-                    .map_err(|error| error.context(&say!("record {id}", "レコード {id}")))?;
-                if ids.len() < samples {
+                let number = staged.rows;
+                let in_record = |error: EngineError| error.context(&say!("record {id}", "レコード {id}"));
+                if inspection.isolates() {
+                    staged.push_inspected(conversion, cells, &mut findings)?;
+                } else {
+                    staged.push(conversion, cells).map_err(in_record)?;
+                }
+                inspection
+                    .check(&mut evaluator, number, &pair, &mut findings)
+                    .map_err(in_record)?;
+                findings.keep(number, || {
+                    let cells = texts.iter().map(|(text, _)| text.clone());
+                    std::iter::once(id.to_string()).chain(cells).collect()
+                });
+                if before.len() < samples && !findings.is_wrong(number) {
                     let cells = sampled.iter().map(|column| {
                         row.cell(ColumnId {
                             source: 0,
@@ -176,6 +191,23 @@ impl Dml<'_, '_> {
             })?;
             self.refuse_incomplete()?;
         }
+        let mut done = Done::default();
+        let wrong = findings.wrong_rows();
+        if !self.sort_out(
+            inspection,
+            "UPDATE",
+            &update.payload(),
+            &mut staged,
+            findings,
+            &mut done,
+        )? {
+            return Ok(done);
+        }
+        let ids: Vec<u64> = (0..)
+            .zip(ids)
+            .filter(|(row, _)| !wrong.contains(row))
+            .map(|(_, id)| id)
+            .collect();
         let records = ids.len() as u64;
         if self.config.dry_run.is_some() {
             let samples = before
@@ -200,7 +232,8 @@ impl Dml<'_, '_> {
                 estimated_writes: requests(records),
                 samples,
             };
-            return Ok((Written::default(), Some(preview)));
+            done.preview = Some(preview);
+            return Ok(done);
         }
         let rows: Vec<usize> = (0..staged.rows).collect();
         let row = |number: usize| WriteRow {
@@ -209,7 +242,8 @@ impl Dml<'_, '_> {
         };
         let mut sender = Sender::new(self, update.app);
         sender.send(Operation::Update, &staged.codes(|_| true), &rows, &row, None)?;
-        Ok((sender.written, None))
+        done.written = sender.written;
+        Ok(done)
     }
 
     /// Reads the FROM source; its keys are given and none twice (LNG-149).

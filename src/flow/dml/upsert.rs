@@ -9,10 +9,12 @@ use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::push;
 use crate::flow::sql::message::say;
 
-use super::Dml;
 use super::bind::BoundUpsert;
 use super::chunk::{Operation, Sender, requests};
+use super::fault::{self, Fault};
+use super::inspect::{Findings, Stage};
 use super::stage::{Staged, normal_key};
+use super::{Dml, Done};
 
 /// Keys of one lookup request.
 const KEYS_PER_REQUEST: usize = 100;
@@ -25,30 +27,54 @@ struct Existing {
 }
 
 impl Dml<'_, '_> {
-    pub(super) fn upsert(&mut self, upsert: &BoundUpsert) -> Result<(Written, Option<Preview>), EngineError> {
-        let staged = self.stage(upsert.app, &upsert.fields, &upsert.rows)?;
-        check_keys(&staged, &upsert.keys)?;
+    pub(super) fn upsert(&mut self, upsert: &BoundUpsert) -> Result<Done, EngineError> {
+        let inspection = &upsert.inspection;
+        let mut rows = self.stage(upsert.app, &upsert.fields, &upsert.rows, inspection)?;
+        let mut done = Done::default();
+        if inspection.isolates() {
+            find_keys(&rows.staged, &upsert.keys, &mut rows.findings);
+            if !upsert.unwritten.is_empty() {
+                let existing = self.existing(upsert, &rows.staged, &rows.findings)?;
+                for row in 0..rows.staged.rows {
+                    if !existing.contains_key(&rows.staged.key(row, &upsert.keys)) {
+                        rows.findings.add_missing(row, &upsert.unwritten);
+                    }
+                }
+            }
+        } else {
+            check_keys(&rows.staged, &upsert.keys)?;
+        }
+        let (mut staged, findings) = rows.parts();
+        if !self.sort_out(
+            inspection,
+            "UPSERT",
+            &upsert.payload(),
+            &mut staged,
+            findings,
+            &mut done,
+        )? {
+            return Ok(done);
+        }
         if staged.rows == 0 && self.permit.is_some() {
-            return Ok((Written::default(), None));
+            return Ok(done);
         }
         if upsert.native && self.config.native_upsert && self.permit.is_some() {
-            return self.native(upsert, &staged).map(|written| (written, None));
+            done.written = self.native(upsert, &staged)?;
+            return Ok(done);
         }
-        let existing = self.existing(upsert, &staged)?;
+        let existing = self.existing(upsert, &staged, &Findings::default())?;
         if let Some(dry_run) = self.config.dry_run {
-            return Ok((
-                Written::default(),
-                Some(preview(
-                    upsert,
-                    &staged,
-                    &existing,
-                    self.config.native_upsert,
-                    dry_run.samples,
-                )),
+            done.preview = Some(preview(
+                upsert,
+                &staged,
+                &existing,
+                self.config.native_upsert,
+                dry_run.samples,
             ));
+        } else {
+            done.written = self.read_then_write(upsert, &staged, &existing)?;
         }
-        self.read_then_write(upsert, &staged, &existing)
-            .map(|written| (written, None))
+        Ok(done)
     }
 
     /// One `PUT` with `upsert` per 100 rows.
@@ -118,6 +144,7 @@ impl Dml<'_, '_> {
         &mut self,
         upsert: &BoundUpsert,
         staged: &Staged<'_>,
+        findings: &Findings,
     ) -> Result<HashMap<Vec<String>, Existing>, EngineError> {
         let mut found = HashMap::new();
         let Some((first, field)) = upsert
@@ -128,6 +155,7 @@ impl Dml<'_, '_> {
             return Ok(found);
         };
         let mut values: Vec<String> = (0..staged.rows)
+            .filter(|row| !findings.is_wrong(*row))
             .map(|row| staged.cell(row, first).to_owned())
             .collect();
         values.sort();
@@ -171,14 +199,52 @@ impl Dml<'_, '_> {
     }
 }
 
-/// Every key is given and none twice, over the whole source, before the first write (LNG-144).
-fn check_keys(staged: &Staged<'_>, keys: &[usize]) -> Result<(), EngineError> {
+/// Notes rows without a key, and all rows whose key stands in several (LNG-153).
+fn find_keys(staged: &Staged<'_>, keys: &[usize], findings: &mut Findings) {
+    let name = key_names(staged, keys);
+    let mut rows_of: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
+    for row in 0..staged.rows {
+        let key = staged.key(row, keys);
+        if key.iter().any(String::is_empty) {
+            // A key that could not be converted is told already.
+            if !findings.is_wrong(row) {
+                let fault = Fault::new(
+                    fault::KEY_EMPTY,
+                    say!("the key {name} is empty", "キー {name} が空です"),
+                );
+                findings.add(row, Stage::Key, &name, &fault, "");
+            }
+        } else {
+            rows_of.entry(key).or_default().push(row);
+        }
+    }
+    for (key, rows) in rows_of.iter().filter(|(_, rows)| rows.len() > 1) {
+        let text = key.join(", ");
+        let fault = Fault::new(
+            fault::KEY_REPEATED,
+            say!(
+                "the key {name} = {text} is in several rows",
+                "キー {name} = {text} が複数の行にあります"
+            ),
+        );
+        for row in rows {
+            findings.add(*row, Stage::Key, &name, &fault, &text);
+        }
+    }
+}
+
+fn key_names(staged: &Staged<'_>, keys: &[usize]) -> String {
     let names: Vec<&str> = keys
         .iter()
         .filter_map(|key| staged.fields.get(*key))
         .map(|field| field.code.as_str())
         .collect();
-    let name = names.join(", ");
+    names.join(", ")
+}
+
+/// Every key is given and none twice, over the whole source, before the first write (LNG-144).
+fn check_keys(staged: &Staged<'_>, keys: &[usize]) -> Result<(), EngineError> {
+    let name = key_names(staged, keys);
     let mut seen: HashMap<Vec<String>, usize> = HashMap::new();
     for row in 0..staged.rows {
         let key = staged.key(row, keys);

@@ -1,7 +1,12 @@
 //! What a run is configured with, and whom it tells.
 
+use std::fmt;
+use std::sync::Arc;
+
 use crate::flow::apps::{AppId, AppMap, Written};
 use crate::flow::calendar::AsOf;
+use crate::flow::csv::Encoding;
+use crate::flow::sql::ast::ImportFormat;
 
 use super::Interrupt;
 
@@ -31,6 +36,8 @@ pub struct Config {
     pub native_upsert: bool,
     /// Nothing is written; DML is previewed with so many samples (RNR-100).
     pub dry_run: Option<DryRun>,
+    /// Files for IMPORT.
+    pub imports: Vec<ImportSource>,
     /// Send nothing of a WHERE to kintone: a check that results do not depend on push-down.
     pub push_down: bool,
 }
@@ -46,9 +53,42 @@ impl Config {
             pages_in_flight: DEFAULT_PAGES_IN_FLIGHT,
             native_upsert: true,
             dry_run: None,
+            imports: Vec::new(),
             push_down: true,
         }
     }
+}
+
+/// A file that the command line supplies for IMPORT (RNR-130).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ImportSource {
+    /// The name that the statement uses.
+    pub name: String,
+    /// Format of the bytes.
+    pub format: ImportFormat,
+    /// The whole file, at most 10 MiB.
+    pub bytes: Arc<[u8]>,
+}
+
+impl fmt::Debug for ImportSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImportSource")
+            .field("name", &self.name)
+            .field("format", &self.format)
+            .field("bytes", &self.bytes.len())
+            .finish()
+    }
+}
+
+/// A file that an IMPORT could decode; part of its receipt (RNR-131).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// Name of the source.
+    pub name: String,
+    /// Records.
+    pub rows: u64,
+    /// Encoding of the text.
+    pub encoding: Encoding,
 }
 
 /// How DML is previewed.

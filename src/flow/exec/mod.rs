@@ -22,7 +22,7 @@ pub(in crate::flow) mod world;
 
 pub use config::{
     ChunkEvent, Config, DEFAULT_MAX_READ_ROWS, DEFAULT_MAX_TEMP_ROWS, DEFAULT_PAGES_IN_FLIGHT, DryRun,
-    MAX_PAGES_IN_FLIGHT, Observer, Unobserved,
+    ImportSource, Imported, MAX_PAGES_IN_FLIGHT, Observer, Unobserved,
 };
 pub use error::{EngineError, ErrorKind, Interrupt};
 pub use explain::{ExplainStep, Explanation};

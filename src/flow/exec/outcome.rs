@@ -22,6 +22,8 @@ pub struct StatementOutcome {
     pub warnings: Vec<Message>,
     /// What DML would have done, in a dry run.
     pub preview: Option<Preview>,
+    /// Rows that VALIDATE ONLY or ON ERROR SKIP found wrong.
+    pub wrong_rows: Option<u64>,
 }
 
 /// Kinds of outcomes (RNR-80).

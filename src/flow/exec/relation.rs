@@ -52,7 +52,10 @@ impl Relation {
     }
 
     /// Appends a row; missing cells are empty.
-    pub(super) fn push_row<'c>(&mut self, cells: impl IntoIterator<Item = &'c str>) -> Result<(), ArenaFull> {
+    pub(in crate::flow) fn push_row<'c>(
+        &mut self,
+        cells: impl IntoIterator<Item = &'c str>,
+    ) -> Result<(), ArenaFull> {
         let mut given = cells.into_iter();
         for column in &mut self.cells {
             column.push(given.next().unwrap_or(""))?;
@@ -62,7 +65,7 @@ impl Relation {
     }
 
     /// Appends the rows of another table by position.
-    pub(super) fn append(&mut self, other: &Self) -> Result<(), ArenaFull> {
+    pub(in crate::flow) fn append(&mut self, other: &Self) -> Result<(), ArenaFull> {
         for row in 0..other.rows {
             self.push_row((0..self.cells.len()).map(|column| other.cell(row, column)))?;
         }

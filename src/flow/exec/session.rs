@@ -25,7 +25,7 @@ use super::query::{Executor, describe, show_apps};
 use super::relation::Relation;
 use super::scan::Reader;
 use super::world::World;
-use super::{EngineError, ErrorKind};
+use super::{EngineError, ErrorKind, Imported};
 
 /// One run of one script.
 pub struct Session<'a> {
@@ -38,7 +38,7 @@ impl<'a> Session<'a> {
     /// Begins a session.
     pub fn new(apps: &'a dyn Apps, config: Config, observer: &'a dyn Observer) -> Self {
         Self {
-            world: World::new(apps, config.as_of.clone()),
+            world: World::new(apps, &config),
             reader: Reader::new(apps, observer, &config),
             config,
         }
@@ -47,6 +47,11 @@ impl<'a> Session<'a> {
     /// A temp table of the script, for export.
     pub fn temp_table(&self, name: &str) -> Option<&Relation> {
         self.world.temps.get(name).map(AsRef::as_ref)
+    }
+
+    /// The files that were decoded so far.
+    pub fn imported(&self) -> &[Imported] {
+        &self.world.imported
     }
 
     /// Binds every statement against the forms without running any: unknown names, wrong types, unwritable fields and
@@ -107,8 +112,20 @@ impl<'a> Session<'a> {
                 ast::Statement::Set(..) | ast::Statement::Declare(..) | ast::Statement::DropTemp(_) => Ok(()),
                 other => self.imagine(&statement.with_tree(other.clone())),
             },
-            _ => dml::bind(&mut self.world, statement).map(|_| ()),
+            _ => self.imagine_write(statement),
         }
+    }
+
+    fn imagine_write(&mut self, statement: &Statement) -> Result<(), EngineError> {
+        let bound = dml::bind(&mut self.world, statement);
+        self.world.forget_import();
+        if let Some((table, columns)) = bound?.error_table() {
+            let known = self.world.imagined.insert(table.to_owned(), columns.clone());
+            if known.is_some_and(|known| known != columns) {
+                return Err(dml::other_columns(table));
+            }
+        }
+        Ok(())
     }
 
     /// Runs one statement. Statements must be run in order; after an error, or when EXIT was taken, no more.
@@ -150,6 +167,7 @@ impl<'a> Session<'a> {
             _ if statement.kind.writes() => {
                 let bound = dml::bind(&mut self.world, statement)?;
                 self.executor().explain_write(&bound, &mut plan)?;
+                self.world.forget_import();
             }
             _ => {}
         }
@@ -220,6 +238,9 @@ impl<'a> Session<'a> {
     }
 
     fn write(&mut self, statement: &Statement) -> Result<StatementOutcome, EngineError> {
+        if let ast::Statement::Import(import) = &statement.tree {
+            dml::require_import(&self.world, import)?;
+        }
         let bound = dml::bind(&mut self.world, statement)?;
         let permit = match self.config.dry_run {
             None => Some(WritePermit::grant()),
@@ -232,10 +253,15 @@ impl<'a> Session<'a> {
             statement: statement.index,
             permit,
         };
-        let (written, preview) = dml.run(&bound)?;
+        let ran = dml.run(&bound);
+        self.world.forget_import();
+        let ran = ran?;
         Ok(StatementOutcome {
-            written,
-            preview,
+            written: ran.written,
+            preview: ran.preview,
+            row_count: ran.errors.as_ref().map(|errors| errors.rows() as u64),
+            result: ran.errors,
+            wrong_rows: ran.wrong_rows,
             ..done()
         })
     }
@@ -365,6 +391,7 @@ fn done() -> StatementOutcome {
         result: None,
         warnings: Vec::new(),
         preview: None,
+        wrong_rows: None,
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::flow::apps::{AppId, Apps, Form, NumberPrecision};
 use crate::flow::calendar::AsOf;
+use crate::flow::dml::IMPORT_TABLE;
 use crate::flow::plan::catalog::{Catalog, Variable};
 use crate::flow::plan::types::ColumnInfo;
 use crate::flow::sql::message::Message;
 
-use super::EngineError;
 use super::query::{Forms, Temps};
+use super::{Config, EngineError, ImportSource, Imported};
 
 /// Knowledge of a session; forms are read once.
 pub(in crate::flow) struct World<'a> {
@@ -24,13 +25,17 @@ pub(in crate::flow) struct World<'a> {
     pub(super) imagined: BTreeMap<String, Vec<ColumnInfo>>,
     pub(super) variables: BTreeMap<String, Variable>,
     pub(super) warnings: Vec<Message>,
+    /// Files for IMPORT.
+    pub(in crate::flow) imports: Vec<ImportSource>,
+    /// Those that were decoded, in the order of their first use.
+    pub(in crate::flow) imported: Vec<Imported>,
 }
 
 impl<'a> World<'a> {
-    pub fn new(apps: &'a dyn Apps, as_of: AsOf) -> Self {
+    pub fn new(apps: &'a dyn Apps, config: &Config) -> Self {
         Self {
             apps,
-            as_of,
+            as_of: config.as_of.clone(),
             forms: BTreeMap::new(),
             states: BTreeMap::new(),
             precisions: BTreeMap::new(),
@@ -38,7 +43,21 @@ impl<'a> World<'a> {
             imagined: BTreeMap::new(),
             variables: BTreeMap::new(),
             warnings: Vec::new(),
+            imports: config.imports.clone(),
+            imported: Vec::new(),
         }
+    }
+
+    /// Notes a decoded file once.
+    pub(in crate::flow) fn note_import(&mut self, imported: Imported) {
+        if !self.imported.contains(&imported) {
+            self.imported.push(imported);
+        }
+    }
+
+    /// The table of the file that the last IMPORT read is not needed any more.
+    pub(super) fn forget_import(&mut self) {
+        self.temps.remove(IMPORT_TABLE);
     }
 
     /// Number precision of an app; read once.

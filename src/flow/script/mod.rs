@@ -2,6 +2,7 @@
 
 mod header;
 
+pub use crate::flow::sql::ast::ImportFormat;
 pub use header::Header;
 
 use crate::flow::apps::AppMap;
@@ -75,6 +76,14 @@ impl Statement {
         }
     }
 
+    /// The file that the statement reads: the name that `--import-csv` or `--import-json` gives to it (RNR-130).
+    pub fn import_source(&self) -> Option<(&str, ImportFormat)> {
+        match &self.tree {
+            ast::Statement::Import(import) => Some((&import.file.name.text, import.file.format)),
+            _ => None,
+        }
+    }
+
     /// The text of a span in this statement.
     pub(in crate::flow) fn source(&self, span: Span) -> &str {
         Span {
@@ -122,6 +131,8 @@ pub enum StatementKind {
     Upsert,
     /// MERGE.
     Merge,
+    /// IMPORT.
+    Import,
     /// UPDATE.
     Update,
     /// DELETE.
@@ -148,6 +159,7 @@ impl StatementKind {
             Self::Insert => "INSERT",
             Self::Upsert => "UPSERT",
             Self::Merge => "MERGE",
+            Self::Import => "IMPORT",
             Self::Update => "UPDATE",
             Self::Delete => "DELETE",
             Self::ShowApps => "SHOW_APPS",
@@ -160,7 +172,7 @@ impl StatementKind {
     pub fn writes(self) -> bool {
         matches!(
             self,
-            Self::Insert | Self::Upsert | Self::Merge | Self::Update | Self::Delete
+            Self::Insert | Self::Upsert | Self::Merge | Self::Import | Self::Update | Self::Delete
         )
     }
 
@@ -176,6 +188,7 @@ impl StatementKind {
             ast::Statement::Insert { .. } => Self::Insert,
             ast::Statement::Upsert { .. } => Self::Upsert,
             ast::Statement::Merge(_) => Self::Merge,
+            ast::Statement::Import(_) => Self::Import,
             ast::Statement::Update { .. } => Self::Update,
             ast::Statement::Delete(..) => Self::Delete,
             ast::Statement::ShowApps => Self::ShowApps,

@@ -60,12 +60,13 @@ fn errors_stand_at_the_exact_token() {
             1,
         ),
         ("UPSERT INTO APP1 (a, b) VALUES (1, 2) KEY (a)", "KSQL1203", 1, 39),
-        ("IMPORT INTO APP1 (a) FROM CSV x", "KSQL1202", 1, 1),
+        ("IMPORT UPDATE INTO APP1 (a) FROM CSV x BY NAME", "KSQL1202", 1, 8),
+        ("IMPORT INTO APP1 (a) FROM XML x", "KSQL1202", 1, 27),
         (
-            "UPDATE APP1 SET a = 1 WHERE b = 2 VALIDATE ONLY",
+            "UPDATE APP1 SET a = 1 WHERE b = 2 ON ERROR STOP",
             "KSQL1202",
             1,
-            35,
+            44,
         ),
         ("SELECT a FROM APP1 LIMIT -1", "KSQL1202", 1, 26),
         ("SELECT a FROM APP1 WHERE a LIKE", "KSQL1202", 1, 32),
@@ -246,7 +247,19 @@ fn deep_nesting_is_refused_and_long_chains_are_not() {
 }
 
 /// Pieces that scripts are made of, so that random ones get far into the parser.
-const PIECES: [&str; 96] = [
+const PIECES: [&str; 108] = [
+    "IMPORT INTO ",
+    "FROM CSV f ",
+    "FROM JSON f ",
+    "ENCODING SJIS ",
+    "NO HEADER ",
+    "COLUMNS (",
+    "BY NAME ",
+    "IGNORE UNKNOWN COLUMNS ",
+    "CHECK WHEN ",
+    "VALIDATE ONLY ",
+    "ON ERROR SKIP INTO #e ",
+    "REJECT LIMIT ",
     "SELECT ",
     "DISTINCT ",
     "FROM ",

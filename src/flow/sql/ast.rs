@@ -1,9 +1,11 @@
 //! The syntax tree: the grammar of the language and nothing more. Names are not resolved, types are not known. Values
 //! and conditions stand here, queries and statements in files of their own.
 
+mod inspect;
 mod query;
 mod statement;
 
+pub use inspect::{CheckBlock, Disposal, Header, Import, ImportFile, ImportFormat, Inspection, Mapping};
 pub use query::{
     Cte, CteBody, Cycle, Frame, Grouping, Item, Join, JoinKind, OrderKey, Query, Select, Source, Table,
     Window,

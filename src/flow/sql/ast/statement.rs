@@ -1,6 +1,6 @@
 //! Statements: queries, temp tables, variables, gates and everything that writes.
 
-use super::{AppRef, ColumnRef, Comparison, Condition, Expr, Name, Query, Source};
+use super::{AppRef, ColumnRef, Comparison, Condition, Expr, Import, Inspection, Name, Query, Source};
 use crate::flow::sql::position::Span;
 
 /// Where DML goes.
@@ -64,6 +64,8 @@ pub enum Statement {
         fields: Vec<Name>,
         /// Rows.
         source: InsertSource,
+        /// Checks.
+        inspection: Box<Inspection>,
     },
     /// UPSERT.
     Upsert {
@@ -75,7 +77,11 @@ pub enum Statement {
         source: InsertSource,
         /// Key fields.
         keys: Vec<Name>,
+        /// Checks.
+        inspection: Box<Inspection>,
     },
+    /// IMPORT.
+    Import(Box<Import>),
     /// MERGE.
     Merge(Box<Merge>),
     /// UPDATE.
@@ -88,6 +94,8 @@ pub enum Statement {
         from: Option<Source>,
         /// WHERE.
         filter: Condition,
+        /// Checks.
+        inspection: Box<Inspection>,
     },
     /// DELETE.
     Delete(Target, Condition),

@@ -10,7 +10,7 @@ use crate::flow::sql::{render, walk};
 
 impl Parser<'_> {
     /// `APP1`, `LAPP_x`, either with `$table`.
-    fn target(&mut self) -> Parse<Target> {
+    pub(super) fn target(&mut self) -> Parse<Target> {
         let app = self.app()?;
         let subtable = self.subtable();
         if self.context.flow && subtable.is_some() {
@@ -43,11 +43,11 @@ impl Parser<'_> {
         let target = self.target()?;
         let fields = self.field_list()?;
         let source = self.insert_source(fields.len(), start)?;
-        self.refuse_tail()?;
         Ok(Statement::Insert {
             target,
             fields,
             source,
+            inspection: Box::new(self.inspection()?),
         })
     }
 
@@ -82,16 +82,7 @@ impl Parser<'_> {
             return Err(self.unexpected(&say!("KEY (field)", "KEY (フィールド)")));
         }
         let keys = self.parenthesised(Self::field_name)?;
-        if let Some(missing) = keys.iter().find(|key| !fields.contains(key)) {
-            let name = &missing.text;
-            return Err(Problem::syntax(
-                missing.span,
-                say!(
-                    "the key {name} is not in the field list",
-                    "キー {name} がフィールド一覧にありません"
-                ),
-            ));
-        }
+        Self::keys_are_fields(&keys, &fields)?;
         if self.context.flow && keys.len() > 1 {
             return Err(Problem::error(
                 code::COMPOSITE_KEY,
@@ -106,13 +97,29 @@ impl Parser<'_> {
                 "キーを連結した値を持つフィールドをアプリに用意してください"
             )));
         }
-        self.refuse_tail()?;
         Ok(Statement::Upsert {
             target,
             fields,
             source,
             keys,
+            inspection: Box::new(self.inspection()?),
         })
+    }
+
+    pub(super) fn keys_are_fields(keys: &[Name], fields: &[Name]) -> Parse<()> {
+        match keys.iter().find(|key| !fields.contains(key)) {
+            None => Ok(()),
+            Some(missing) => {
+                let name = &missing.text;
+                Err(Problem::syntax(
+                    missing.span,
+                    say!(
+                        "the key {name} is not in the field list",
+                        "キー {name} がフィールド一覧にありません"
+                    ),
+                ))
+            }
+        }
     }
 
     fn field_list(&mut self) -> Parse<Vec<Name>> {
@@ -121,7 +128,7 @@ impl Parser<'_> {
         Ok(fields)
     }
 
-    fn refuse_repeated<'n>(names: impl Iterator<Item = &'n Name>) -> Parse<()> {
+    pub(super) fn refuse_repeated<'n>(names: impl Iterator<Item = &'n Name>) -> Parse<()> {
         let mut seen: Vec<&Name> = Vec::new();
         for name in names {
             if seen.contains(&name) {
@@ -305,12 +312,12 @@ impl Parser<'_> {
             None
         };
         let filter = self.required_where("UPDATE")?;
-        self.refuse_tail()?;
         Ok(Statement::Update {
             target,
             assignments,
             from,
             filter,
+            inspection: Box::new(self.inspection()?),
         })
     }
 

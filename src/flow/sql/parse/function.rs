@@ -274,7 +274,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Refuses the row-isolation clauses (LNG-153).
+    /// Refuses the clauses about rows with errors where a statement has none (LNG-153).
     pub(super) fn refuse_tail(&self) -> Parse<()> {
         for form in [["CHECK", "WHEN"], ["VALIDATE", "ONLY"], ["ON", "ERROR"]] {
             if self.at_words(&form) {

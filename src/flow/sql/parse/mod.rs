@@ -4,6 +4,7 @@ mod condition;
 mod dml;
 mod expression;
 mod function;
+mod import;
 mod query;
 mod select;
 mod statement;

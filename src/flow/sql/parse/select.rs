@@ -90,7 +90,7 @@ impl Parser<'_> {
     }
 
     /// A whole number that is no expression.
-    fn count(&mut self) -> Parse<u64> {
+    pub(super) fn count(&mut self) -> Parse<u64> {
         if let TokenKind::Number(text) = &self.token().kind
             && let Ok(count) = text.parse()
         {
@@ -100,7 +100,7 @@ impl Parser<'_> {
         Err(self.unexpected(&say!("a whole number", "整数")))
     }
 
-    fn item(&mut self) -> Parse<Item> {
+    pub(super) fn item(&mut self) -> Parse<Item> {
         if self.at_symbol("*") {
             return Ok(Item::Wildcard(self.advance().span));
         }

@@ -38,13 +38,14 @@ impl Parser<'_> {
                 self.advance();
                 self.nested(|parser| Ok(Statement::Explain(Box::new(parser.statement()?))))
             }
-            "IMPORT" | "VALIDATE" | "REORDER" | "APPLY" => Err(unsupported(self.span(), &word)),
+            "IMPORT" => self.import(),
+            "VALIDATE" | "REORDER" | "APPLY" => Err(unsupported(self.span(), &word)),
             _ => Err(self.unexpected(&say!("a statement", "文 (SELECT など)"))),
         }
     }
 
     /// `#name`, or `name` in dialect 1 (LNG-06).
-    fn temp_name(&mut self) -> Parse<Name> {
+    pub(super) fn temp_name(&mut self) -> Parse<Name> {
         let token = self.token();
         if let TokenKind::Temp(text) = &token.kind {
             self.advance();

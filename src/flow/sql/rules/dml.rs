@@ -1,18 +1,27 @@
 //! Static rules of INSERT, UPSERT, MERGE, UPDATE and DELETE.
 
 use super::{Checker, query};
-use crate::flow::sql::ast::{Assignment, Condition, Expr, InsertSource, Merge, Name, Source, Target};
+use crate::flow::sql::ast::{
+    Assignment, Condition, Expr, InsertSource, Inspection, Merge, Name, Query, Source, Target,
+};
 use crate::flow::sql::diagnostic::Problem;
 use crate::flow::sql::message::say;
 use crate::flow::sql::position::Span;
 use crate::flow::sql::walk::{self, Part};
 
 impl Checker {
-    pub(super) fn insert_source(&mut self, fields: &[Name], source: &InsertSource) {
-        let InsertSource::Query(body) = source else { return };
+    pub(super) fn insert_source(&mut self, fields: &[Name], source: &InsertSource, inspection: &Inspection) {
+        if let InsertSource::Query(body) = source {
+            self.source_query(fields, body, !inspection.checks.is_empty());
+        }
+        self.inspection(inspection);
+    }
+
+    /// `more`: columns behind those of the fields are there for CHECK.
+    fn source_query(&mut self, fields: &[Name], body: &Query, more: bool) {
         self.query(body, &[]);
         if let Some(width) = query::width(&body.first)
-            && width != fields.len()
+            && (width < fields.len() || (width > fields.len() && !more))
         {
             let wanted = fields.len();
             self.report(Problem::syntax(

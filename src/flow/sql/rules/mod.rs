@@ -1,11 +1,12 @@
 //! Static rules that need no form: checked over the whole script before any request (LNG-10).
 
 mod dml;
+mod inspect;
 mod query;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ast::{Expr, Gate, GateTest, InsertSource, Name, Query, Source, Statement, Table};
+use super::ast::{Expr, Gate, GateTest, InsertSource, Inspection, Name, Query, Source, Statement, Table};
 use super::diagnostic::{Problem, Severity, code};
 use super::message::say;
 use super::parse::Parsed;
@@ -46,6 +47,7 @@ pub fn check(parsed: &[Parsed], complete: bool, options: Options) -> Vec<Problem
         complete,
         problems: Vec::new(),
         temps: BTreeSet::new(),
+        error_tables: BTreeSet::new(),
         variables: BTreeMap::new(),
         used: BTreeSet::new(),
         statement: Span::default(),
@@ -78,6 +80,8 @@ struct Checker {
     complete: bool,
     problems: Vec<Problem>,
     temps: BTreeSet<String>,
+    /// Temp tables that take rows with errors.
+    error_tables: BTreeSet<String>,
     variables: BTreeMap<String, (Name, VariableKind)>,
     used: BTreeSet<String>,
     /// Span of the statement being checked.
@@ -99,6 +103,7 @@ impl Checker {
                 self.create_temp(name);
             }
             Statement::DropTemp(name) => {
+                self.error_tables.remove(&name.text);
                 if !self.temps.remove(&name.text) && self.complete {
                     let text = &name.text;
                     self.report(Problem::syntax(
@@ -129,13 +134,23 @@ impl Checker {
                 target: _,
                 fields,
                 source,
+                inspection,
             } => {
                 self.dml = true;
-                self.insert(fields, source);
+                self.insert(fields, source, inspection);
             }
-            Statement::Upsert { fields, source, .. } => {
+            Statement::Upsert {
+                fields,
+                source,
+                inspection,
+                ..
+            } => {
                 self.dml = true;
-                self.insert_source(fields, source);
+                self.insert_source(fields, source, inspection);
+            }
+            Statement::Import(import) => {
+                self.dml = true;
+                self.import(import);
             }
             Statement::Merge(merge) => {
                 self.dml = true;
@@ -146,9 +161,11 @@ impl Checker {
                 from,
                 filter,
                 target,
+                inspection,
             } => {
                 self.dml = true;
                 self.update(target, assignments, from.as_ref(), filter);
+                self.inspection(inspection);
             }
             Statement::Delete(_, filter) => {
                 self.dml = true;
@@ -166,7 +183,11 @@ impl Checker {
                 Statement::Set(_, value) | Statement::Declare(_, value) => {
                     self.constant_value(value, "EXPLAIN");
                 }
-                other => self.statement(other),
+                other => {
+                    let tables = (self.temps.clone(), self.error_tables.clone());
+                    self.statement(other);
+                    (self.temps, self.error_tables) = tables;
+                }
             },
         }
     }
@@ -453,7 +474,7 @@ impl Checker {
         }
     }
 
-    fn insert(&mut self, fields: &[Name], source: &InsertSource) {
+    fn insert(&mut self, fields: &[Name], source: &InsertSource, inspection: &Inspection) {
         if self.options.flow {
             let problem = Problem::warning(
                 code::PLAIN_INSERT,
@@ -474,6 +495,6 @@ impl Checker {
             };
             self.report(problem.with_severity(severity));
         }
-        self.insert_source(fields, source);
+        self.insert_source(fields, source, inspection);
     }
 }

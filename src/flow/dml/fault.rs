@@ -1,0 +1,210 @@
+//! What is wrong with a value that is about to be written (LNG-151, LNG-153).
+
+use std::cmp::Ordering;
+
+use crate::flow::apps::FieldType;
+use crate::flow::exec::EngineError;
+use crate::flow::sql::message::{Message, say};
+use crate::flow::value::compare_numbers;
+
+use super::target::TargetField;
+
+/// No value where one is demanded.
+pub(super) const REQUIRED: &str = "ERR_REQUIRED";
+/// Not a number.
+pub(super) const TYPE_NUMBER: &str = "ERR_TYPE_NUMBER";
+/// Not a date, time or date-time.
+pub(super) const TYPE_DATE: &str = "ERR_TYPE_DATE";
+/// Larger than the form allows.
+const RANGE_MAX: &str = "ERR_RANGE_MAX";
+/// Smaller than the form allows.
+const RANGE_MIN: &str = "ERR_RANGE_MIN";
+/// Longer than the form allows.
+const LENGTH_MAX: &str = "ERR_LENGTH_MAX";
+/// Shorter than the form allows.
+const LENGTH_MIN: &str = "ERR_LENGTH_MIN";
+/// An option that the form lacks.
+pub(super) const CHOICE_INVALID: &str = "ERR_CHOICE_INVALID";
+/// More integer digits than the app keeps.
+pub(super) const INTEGER_DIGITS: &str = "ERR_NUMBER_INTEGER_DIGITS";
+/// An empty key.
+pub(super) const KEY_EMPTY: &str = "ERR_KEY_EMPTY";
+/// A key that stands in several rows of the source.
+pub(super) const KEY_REPEATED: &str = "ERR_KEY_DUP_SOURCE";
+/// A CHECK of the statement.
+pub(super) const CHECK: &str = "ERR_CHECK";
+
+/// A value that cannot be written.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    /// `$err_code`.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: Message,
+}
+
+impl Fault {
+    pub fn new(code: &'static str, message: Message) -> Self {
+        Self { code, message }
+    }
+
+    /// A field without the value that it must have.
+    pub fn required(field: &str) -> Self {
+        Self::new(REQUIRED, say!("{field} must not be empty", "{field} は必須です"))
+    }
+}
+
+impl From<Fault> for EngineError {
+    fn from(fault: Fault) -> Self {
+        Self::argument(fault.message)
+    }
+}
+
+/// Tests a converted cell against the form, as kintone would.
+pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
+    let (code, constraints) = (&field.code, &field.constraints);
+    if constraints.required && cell.is_empty() {
+        return Err(Fault::required(code));
+    }
+    match field.kind {
+        FieldType::Number if !cell.is_empty() => {
+            let beyond = |limit: &Option<String>, refused: Ordering| {
+                limit
+                    .clone()
+                    .filter(|limit| compare_numbers(cell, limit) == refused)
+            };
+            if let Some(limit) = beyond(&constraints.max_value, Ordering::Greater) {
+                return Err(Fault::new(
+                    RANGE_MAX,
+                    say!(
+                        "{code}: {cell} is more than {limit}",
+                        "{code}: {cell} は最大値 {limit} を超えています"
+                    ),
+                ));
+            }
+            if let Some(limit) = beyond(&constraints.min_value, Ordering::Less) {
+                return Err(Fault::new(
+                    RANGE_MIN,
+                    say!(
+                        "{code}: {cell} is less than {limit}",
+                        "{code}: {cell} は最小値 {limit} より小さい値です"
+                    ),
+                ));
+            }
+        }
+        FieldType::Time if !cell.is_empty() && !is_time(cell) => {
+            return Err(Fault::new(
+                TYPE_DATE,
+                say!(
+                    "{code}: '{cell}' is not a time",
+                    "{code}: '{cell}' は時刻ではありません"
+                ),
+            ));
+        }
+        FieldType::SingleLineText | FieldType::MultiLineText | FieldType::RichText | FieldType::Link => {
+            let length = cell.encode_utf16().count();
+            if let Some(limit) = constraints.max_length.filter(|limit| length > *limit) {
+                return Err(Fault::new(
+                    LENGTH_MAX,
+                    say!(
+                        "{code} has {length} characters, more than {limit}",
+                        "{code} は {length} 文字で、最大 {limit} 文字を超えています"
+                    ),
+                ));
+            }
+            if let Some(limit) = constraints.min_length.filter(|limit| length < *limit) {
+                return Err(Fault::new(
+                    LENGTH_MIN,
+                    say!(
+                        "{code} has {length} characters, fewer than {limit}",
+                        "{code} は {length} 文字で、最小 {limit} 文字に足りません"
+                    ),
+                ));
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// `HH:MM` with or without seconds.
+fn is_time(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let mut within = |limit: u8| {
+        parts.next().is_some_and(|part| {
+            part.len() == 2
+                && part.bytes().all(|b| b.is_ascii_digit())
+                && part.parse::<u8>().is_ok_and(|number| number < limit)
+        })
+    };
+    let whole = within(24) && within(60);
+    whole && (text.len() == 5 || (text.len() == 8 && within(60)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::apps::Constraints;
+
+    fn fault(kind: FieldType, constraints: Constraints, cell: &str) -> Option<&'static str> {
+        let field = TargetField {
+            code: "f".into(),
+            kind,
+            options: None,
+            constraints,
+        };
+        demanded(&field, cell).err().map(|fault| fault.code)
+    }
+
+    #[test]
+    fn limits_are_exact_and_include_their_ends() {
+        let limits = Constraints {
+            min_value: Some("-1".into()),
+            max_value: Some("9007199254740993".into()),
+            ..Constraints::default()
+        };
+        let number = |cell| fault(FieldType::Number, limits.clone(), cell);
+        assert_eq!(number("9007199254740993"), None);
+        assert_eq!(number("9007199254740993.1"), Some(RANGE_MAX));
+        assert_eq!(number("-1.00"), None);
+        assert_eq!(number("-1.01"), Some(RANGE_MIN));
+        assert_eq!(number(""), None);
+    }
+
+    #[test]
+    fn lengths_are_utf16_units_and_an_empty_text_is_short() {
+        let limits = Constraints {
+            min_length: Some(1),
+            max_length: Some(3),
+            ..Constraints::default()
+        };
+        let text = |cell| fault(FieldType::SingleLineText, limits.clone(), cell);
+        assert_eq!(text("𠮟a"), None);
+        assert_eq!(text("𠮟𠮟"), Some(LENGTH_MAX));
+        assert_eq!(text(""), Some(LENGTH_MIN));
+    }
+
+    #[test]
+    fn a_demanded_value_and_times() {
+        let demanded = Constraints {
+            required: true,
+            ..Constraints::default()
+        };
+        assert_eq!(fault(FieldType::CheckBox, demanded, ""), Some(REQUIRED));
+        let time = |cell| fault(FieldType::Time, Constraints::default(), cell);
+        for good in ["", "00:00", "23:59", "23:59:59"] {
+            assert_eq!(time(good), None, "{good}");
+        }
+        for bad in [
+            "24:00",
+            "1:00",
+            "12:60",
+            "12:00:",
+            "12:00:60",
+            "12:00:00:00",
+            "noon",
+        ] {
+            assert_eq!(time(bad), Some(TYPE_DATE), "{bad}");
+        }
+    }
+}
