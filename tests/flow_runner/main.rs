@@ -7,6 +7,7 @@ mod bench;
 mod command_line;
 mod evidence;
 mod export_files;
+mod import_files;
 mod jobs;
 mod lock_commands;
 mod locks;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::flow::exec::eval::{Evaluator, Row};
 use crate::flow::exec::{DEFAULT_MAX_TEMP_ROWS, EngineError, Relation};
 use crate::flow::plan::bind::Binder;
+use crate::flow::plan::catalog::Catalog;
 use crate::flow::plan::filter::Filter;
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::Scope;
@@ -224,6 +225,13 @@ impl Dml<'_, '_> {
         }
         let errors = self.errors(operation, payload, &findings)?;
         done.wrong_rows = Some(wrong);
+        if let (Disposal::Skip { into, .. }, 1..) = (&inspection.disposal, wrong) {
+            let table = &into.text;
+            self.world.warn(say!(
+                "{wrong} rows with errors were put aside into #{table}",
+                "エラーのある {wrong} 行を #{table} に分けました"
+            ));
+        }
         match inspection.table() {
             Some(table) => self.keep_errors(table, errors)?,
             None => done.errors = Some(errors),

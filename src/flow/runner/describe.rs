@@ -21,7 +21,7 @@ pub fn capabilities() -> Value {
             "inspectJob": true,
             "durableExecutionStarted": true,
             "gracefulCancel": true,
-            "importCsv": false,
+            "importCsv": true,
             "resultCsv": true,
             "jobLockProtocol": "profile-job-v0",
         },

@@ -10,8 +10,10 @@ use self::report::{Gate, Report};
 use super::command::Flags;
 use super::connection::{Connection, Use};
 use super::engine;
+use super::file_flags;
 use super::graph::Node;
 use super::host;
+use super::imports::Imports;
 use super::job_file::JobFile;
 use super::journal::{Event, Journal};
 use super::remote::{FormCache, Remote};
@@ -37,8 +39,19 @@ pub fn run(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> {
     let path = Path::new(flags.job_file().unwrap_or_default());
     let job = JobFile::read(path, &connection.profile, flags.has("--strict"))?;
     job.lock_key(&connection.profile)?;
+    let supplied = file_flags::imports(flags, false).map_err(Failure::invalid)?;
+    let imports = if job.script.has_errors() {
+        Imports::default()
+    } else {
+        Imports::load(&job.script, &supplied)?
+    };
+    for name in &imports.unused {
+        connection.console.warn(format_args!(
+            "the import source {name:?} is not used by the script"
+        ));
+    }
     let batch = Rehearsal::prepare(connection, flags)?;
-    let report = batch.job(&job);
+    let report = batch.job(&job, &imports);
     if flags.has("--json") {
         connection.console.machine(report.to_json());
     } else {
@@ -71,7 +84,7 @@ pub fn run_all(
     }
     let mut reports = Vec::new();
     for (job, _) in jobs.iter().zip(&selected).filter(|(_, selected)| **selected) {
-        let report = batch.job(job);
+        let report = batch.job(job, &Imports::default());
         if !flags.has("--json") {
             report.print(&connection.console);
         }
@@ -124,20 +137,20 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// Previews one job; what goes wrong is part of the report.
-    fn job(&self, job: &JobFile) -> Report {
+    fn job(&self, job: &JobFile, imports: &Imports) -> Report {
         let profile = &self.connection.profile;
         let limit = self.samples.as_ref().map_or(DEFAULT_SAMPLES, |limit| *limit);
         let mut report = Report::new(&job.file_name, profile, &self.options.as_of.text, limit);
         if let Err(failure) = &self.samples {
             report.fail(failure, false, &self.connection.masker);
         } else {
-            self.rehearse(job, limit, &mut report);
+            self.rehearse(job, imports, limit, &mut report);
         }
         self.journal.write(Event::DryRunFinish, report.to_json());
         report
     }
 
-    fn rehearse(&self, job: &JobFile, limit: usize, report: &mut Report) {
+    fn rehearse(&self, job: &JobFile, imports: &Imports, limit: usize, report: &mut Report) {
         let profile = &self.connection.profile;
         let before = self.calls();
         let findings = validate::findings(self.connection, &self.client, &self.forms, job);
@@ -146,9 +159,14 @@ impl<'a> Rehearsal<'a> {
             report.fail(&failure, false, &self.connection.masker);
             return;
         }
+        if let Err(failure) = imports.check(&job.script) {
+            report.fail(&failure, false, &self.connection.masker);
+            return;
+        }
         let remote = Remote::new(&self.client, profile, &self.forms);
         let mut settings = engine::settings(profile, &self.options.as_of);
         settings.dry_run = Some(DryRun { samples: limit });
+        settings.imports = imports.sources();
         let mut session = Session::new(&remote, settings, &Unobserved);
         for statement in &job.script.statements {
             let before = self.calls();

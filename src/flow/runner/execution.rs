@@ -10,6 +10,7 @@ use super::engine::{self, Boundary, Watch};
 use super::exports;
 use super::file_flags::Exports;
 use super::host;
+use super::imports::Imports;
 use super::job_file::JobFile;
 use super::job_lock::{self, HeldLock};
 use super::job_record::{Closing, Opening, RecordType};
@@ -22,7 +23,7 @@ use super::start_mark;
 use super::verdict::{Failure, JobStatus, ResultCode};
 use super::workplace::Workplace;
 use crate::flow::csv::OutputReceipt;
-use crate::flow::exec::{Interrupt, Session};
+use crate::flow::exec::{Imported, Interrupt, Session};
 
 /// Ids of one job execution.
 pub struct Identity<'a> {
@@ -34,6 +35,8 @@ pub struct Identity<'a> {
     pub job_key: &'a str,
     /// The orchestrator's ids.
     pub orchestration: Option<&'a Orchestration>,
+    /// Files to read.
+    pub imports: &'a Imports,
     /// Files to write after success.
     pub exports: Option<&'a Exports>,
     /// Requests of the process that do not count as the job's.
@@ -53,6 +56,8 @@ pub struct JobEnd {
     pub started: Option<Timestamp>,
     /// End.
     pub finished: Timestamp,
+    /// Import files that were decoded.
+    pub imported: Vec<Imported>,
     /// Receipts of written export files.
     pub outputs: Vec<OutputReceipt>,
 }
@@ -66,6 +71,7 @@ impl JobEnd {
             api_calls: 0,
             started: None,
             finished: host::now(),
+            imported: Vec::new(),
             outputs: Vec::new(),
         }
     }
@@ -87,6 +93,9 @@ impl JobEnd {
 /// Takes the job's lock, runs its statements, writes its final record.
 pub fn execute(place: &Workplace<'_>, job: &JobFile, identity: &Identity<'_>) -> JobEnd {
     if let Some(failure) = job.refusal() {
+        return JobEnd::not_started(failure);
+    }
+    if let Err(failure) = identity.imports.check(&job.script) {
         return JobEnd::not_started(failure);
     }
     let began = host::now();
@@ -160,6 +169,13 @@ pub fn take_lock(
     }
 }
 
+/// What a job did with files.
+#[derive(Default)]
+struct Files {
+    imported: Vec<Imported>,
+    outputs: Vec<OutputReceipt>,
+}
+
 /// A job that holds its lock.
 struct Running<'a> {
     place: &'a Workplace<'a>,
@@ -195,9 +211,9 @@ impl Running<'_> {
             deadline: self.deadline(),
         };
         let watch = Watch::new(&mut recorder, boundary);
-        let mut outputs = Vec::new();
+        let mut files = Files::default();
         let (started, outcome) = match self.start() {
-            Ok(started) => (Some(started), self.statements(&watch, &mut outputs)),
+            Ok(started) => (Some(started), self.statements(&watch, &mut files)),
             Err(failure) => (None, Err(failure)),
         };
         let outcome = self.settle(outcome, &watch.boundary);
@@ -209,7 +225,8 @@ impl Running<'_> {
             api_calls: recorder.api_calls(),
             started,
             finished: host::now(),
-            outputs,
+            imported: files.imported,
+            outputs: files.outputs,
         };
         self.close(&end, recorder.detail());
         end
@@ -235,14 +252,12 @@ impl Running<'_> {
         Ok(at)
     }
 
-    fn statements(
-        &self,
-        watch: &Watch<'_, '_>,
-        outputs: &mut Vec<OutputReceipt>,
-    ) -> Result<ResultCode, Failure> {
+    fn statements(&self, watch: &Watch<'_, '_>, files: &mut Files) -> Result<ResultCode, Failure> {
         let (client, profile) = (&self.place.client, &self.place.connection.profile);
         let remote = Remote::new(client, profile, &self.place.forms);
-        let mut session = Session::new(&remote, engine::settings(profile, &self.place.as_of), watch);
+        let mut settings = engine::settings(profile, &self.place.as_of);
+        settings.imports = self.identity.imports.sources();
+        let mut session = Session::new(&remote, settings, watch);
         let mut outcome = Ok(ResultCode::Ok);
         let mut skip = None;
         let mut rows = None;
@@ -303,9 +318,10 @@ impl Running<'_> {
                 _ => {}
             }
         }
+        files.imported = session.imported().to_vec();
         if let (Ok(_), Some(exports)) = (&outcome, self.identity.exports) {
             let committed = exports::write(exports, &session, rows.as_ref())?;
-            *outputs = committed.receipts;
+            files.outputs = committed.receipts;
             if let Some(error) = committed.failure {
                 return Err(Failure::new(ResultCode::InternalError, error.to_string()));
             }

@@ -23,6 +23,7 @@ pub mod exports;
 pub mod file_flags;
 pub mod graph;
 pub mod host;
+pub mod imports;
 pub mod inspect;
 pub mod job_file;
 pub mod job_lock;

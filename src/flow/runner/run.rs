@@ -12,8 +12,9 @@ use super::console::Console;
 use super::dry_run;
 use super::execution::{self, Identity, JobEnd};
 use super::exports;
-use super::file_flags::{self, Exports, ImportSource};
+use super::file_flags::{self, Exports};
 use super::host;
+use super::imports::Imports;
 use super::job_file::JobFile;
 use super::journal::Event;
 use super::mask::Masker;
@@ -105,7 +106,7 @@ struct Prepared {
     job: JobFile,
     job_key: String,
     options: RunOptions,
-    imports: Vec<ImportSource>,
+    imports: Imports,
     exports: Option<Exports>,
 }
 
@@ -120,11 +121,14 @@ impl Single<'_> {
         };
         let prepared = self.prepare();
         let exporting = self.flags.has("--export-csv");
+        let importing = self.flags.has("--import-csv") || self.flags.has("--import-json");
+        let mut inputs = Vec::new();
         let (end, as_of, job_id) = match prepared {
             Ok(prepared) => {
                 let end = self
                     .perform(&prepared, &execution_id)
                     .unwrap_or_else(JobEnd::not_started);
+                inputs = prepared.imports.receipts(&end.imported);
                 (end, Some(prepared.options.as_of.text), prepared.job.name)
             }
             Err(failure) => {
@@ -156,7 +160,7 @@ impl Single<'_> {
                 outcome: end.outcome.as_ref().copied(),
                 effects: &end.effects,
                 api_calls: end.api_calls,
-                inputs: None,
+                inputs: importing.then_some(inputs.as_slice()),
                 outputs: exporting.then_some(end.outputs.as_slice()),
             };
             let text = execution.to_json(&self.connection.masker);
@@ -178,11 +182,16 @@ impl Single<'_> {
         }
         let job_key = job.lock_key(&self.connection.profile)?;
         let options = RunOptions::read(self.flags, &self.connection.profile)?;
-        let imports =
+        let supplied =
             file_flags::imports(self.flags, self.orchestration.is_some()).map_err(Failure::invalid)?;
         let exports = file_flags::exports(self.flags).map_err(Failure::invalid)?;
-        if let Some(exports) = exports.as_ref().filter(|_| !job.script.has_errors()) {
-            exports::check(&job.script, exports)?;
+        let mut imports = Imports::default();
+        // What is wrong with the script is told first.
+        if !job.script.has_errors() {
+            imports = Imports::load(&job.script, &supplied)?;
+            if let Some(exports) = &exports {
+                exports::check(&job.script, exports)?;
+            }
         }
         Ok(Prepared {
             job,
@@ -209,15 +218,13 @@ impl Single<'_> {
         if !place.local_only {
             place.resend();
         }
-        for source in &prepared.imports {
-            // No statement of this version imports: whatever is supplied is not used (RNR-130).
+        for name in &prepared.imports.unused {
             connection.console.warn(format_args!(
-                "the import source {:?} is not used by the script",
-                source.name
+                "the import source {name:?} is not used by the script"
             ));
             place
                 .journal
-                .write(Event::UnusedImportSource, json!({"name": source.name}));
+                .write(Event::UnusedImportSource, json!({"name": name}));
         }
         connection
             .console
@@ -227,6 +234,7 @@ impl Single<'_> {
             parent_batch_id: "",
             job_key: &prepared.job_key,
             orchestration: self.orchestration,
+            imports: &prepared.imports,
             exports: prepared.exports.as_ref(),
             calls_before: 0,
         };

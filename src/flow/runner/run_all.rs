@@ -14,6 +14,7 @@ use super::dry_run;
 use super::execution::{self, Identity, JobEnd};
 use super::graph::{self, Node, Progress, Selection, SkipReason};
 use super::host;
+use super::imports::Imports;
 use super::job_file::{self, JobFile};
 use super::job_lock::{self, HeldLock};
 use super::job_record::{Closing, Opening, RecordType};
@@ -312,6 +313,7 @@ impl Batch<'_> {
                     parent_batch_id: self.id,
                     job_key: &self.keys[index],
                     orchestration: None,
+                    imports: &Imports::default(),
                     exports: None,
                     calls_before: place.client.requests().total,
                 };
