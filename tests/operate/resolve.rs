@@ -348,3 +348,84 @@ fn a_resolution_of_a_run_that_is_being_resumed_is_refused_or_lands_first() {
     assert_eq!(seen(&desk), (json!("FAILED"), 0));
     desk.assert_sound();
 }
+
+fn resolution_key(desk: &Desk, at: usize) -> String {
+    text(&desk.book().resolutions[at], "record_key").to_owned()
+}
+
+#[test]
+fn a_wrong_resolution_is_corrected_by_two_people() {
+    let desk = Desk::new("resolve_wrong", UNKNOWN_ONCE);
+    assert_done(&desk.resolve("a", "CANCELLED", &[]));
+    let wrong = resolution_key(&desk, 0);
+    let refused = desk.resolve("a", "SUCCESS", &["--approved-by", "ito"]);
+    assert_refused(&refused, "RESOLUTION_EXISTS");
+    assert!(
+        said(&refused).contains(&format!("--replaces {wrong}")),
+        "{}",
+        said(&refused)
+    );
+    for approver in [&[][..], &["--approved-by", "tester"]] {
+        let alone = desk.resolve("a", "FAILED", &[&["--replaces", &wrong], approver].concat());
+        assert_refused(&alone, "DISTINCT_APPROVER_REQUIRED");
+    }
+    let replace = ["--replaces", wrong.as_str(), "--approved-by", "ito"];
+    assert_done(&desk.resolve("a", "SUCCESS", &replace));
+    assert_eq!(seen(&desk), (json!("FAILED"), 0));
+    assert_eq!(desk.book().nodes()["a"], "SUCCESS");
+    let reason: Json = serde_json::from_str(text(&desk.book().resolutions[1], "reason")).expect("JSON");
+    assert_eq!(reason["replaces"], wrong.as_str());
+    // Again: nothing. Another word for the one that was replaced: refused. What counts as done stays done.
+    let again = desk.resolve("a", "SUCCESS", &replace);
+    assert!(said(&again).contains("ALREADY_RESOLVED"), "{}", said(&again));
+    assert_refused(&desk.resolve("a", "FAILED", &replace), "RESOLUTION_EXISTS");
+    let newest = resolution_key(&desk, 1);
+    let back = desk.resolve("a", "FAILED", &["--replaces", &newest, "--approved-by", "ito"]);
+    assert_refused(&back, "NODE_NOT_RESOLVABLE");
+    assert_done(&resume(&desk));
+    assert_eq!(seen(&desk), (json!("SUCCESS"), 0));
+    desk.assert_sound();
+}
+
+#[test]
+fn only_a_resolution_of_the_current_attempt_is_corrected() {
+    let desk = Desk::new("resolve_nothing", UNKNOWN);
+    let replace = ["--replaces", "RES:x", "--approved-by", "ito"];
+    assert_refused(&desk.resolve("a", "FAILED", &replace), "RESOLUTION_NOT_FOUND");
+    assert!(desk.book().resolutions.is_empty());
+}
+
+#[test]
+fn two_minds_that_the_original_let_in_are_settled_by_a_third() {
+    let desk = Desk::new("resolve_conflict", UNKNOWN_ONCE);
+    assert_done(&desk.resolve("a", "FAILED", &[]));
+    let first = desk.book().resolutions[0].clone();
+    desk.copy_audit(
+        &first,
+        &[("record_key", "RES:other"), ("resolved_outcome", "CANCELLED")],
+    );
+    assert_eq!(seen(&desk), (json!("FAILED"), 1));
+    assert_refused(&resume(&desk), "RECONCILIATION_REQUIRED");
+    assert_refused(&desk.resolve("a", "FAILED", &[]), "RESOLUTION_EXISTS");
+    let replace = ["--replaces", "RES:other", "--approved-by", "ito"];
+    assert_done(&desk.resolve("a", "SUCCESS", &replace));
+    assert_eq!(seen(&desk), (json!("FAILED"), 0));
+    assert_done(&resume(&desk));
+    desk.assert_sound();
+}
+
+#[test]
+fn two_corrections_at_once_are_one() {
+    let desk = Desk::new("resolve_correct_race", UNKNOWN_ONCE);
+    assert_done(&desk.resolve("a", "FAILED", &[]));
+    let wrong = resolution_key(&desk, 0);
+    let replace = ["--replaces", wrong.as_str(), "--approved-by", "ito"];
+    park(&desk.sandbox);
+    let first = desk.start_resolve("a", "CANCELLED", &replace);
+    let parked = desk.sandbox.wait_for_hold();
+    assert_done(&desk.resolve("a", "SUCCESS", &replace));
+    desk.sandbox.release(&parked, "proceed");
+    assert_refused(&first.wait_with_output().expect("ends"), "RESOLUTION_EXISTS");
+    assert_eq!(desk.book().nodes()["a"], "SUCCESS");
+    assert_eq!(seen(&desk), (json!("FAILED"), 0));
+}

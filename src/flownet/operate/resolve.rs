@@ -11,6 +11,7 @@ use crate::flownet::record::resolution::NewResolution;
 use crate::flownet::record::status::{NodeStatus, Outcome, RunStatus};
 use crate::flownet::record::{Attempt, Lock, NodeState, Resolution, Run};
 use crate::flownet::rule::aggregate::aggregate;
+use crate::flownet::rule::last_word::{LastWord, last_word};
 use crate::flownet::rule::operator::{may_resolve, needs_approver};
 use crate::flownet::rule::reconcile::Repair;
 use crate::flownet::rule::transition::Permit;
@@ -63,6 +64,8 @@ pub struct Request<'a> {
     pub stop_evidence_ref: &'a str,
     /// Another person who approved; may be empty.
     pub approved_by: &'a str,
+    /// Record key of the Resolution that was wrong.
+    pub replaces: Option<&'a str>,
 }
 
 /// A resolved node.
@@ -111,6 +114,7 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Resolved, Failure> {
         stop_confirmed_by: trimmed(request.stop_confirmed_by),
         stop_evidence_ref: trimmed(request.stop_evidence_ref),
         approved_by: trimmed(request.approved_by),
+        replaces: request.replaces.map(trimmed),
         ..*request
     };
     let people = People {
@@ -215,7 +219,11 @@ fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Reso
     } else {
         let new = new_resolution(request, people, &run, attempt_id, now);
         ledger.operations.push(new.to_fields());
-        ledger.permit(&state.node_id, Permit::Resolution);
+        let permit = match request.replaces {
+            Some(_) => Permit::Correction,
+            None => Permit::Resolution,
+        };
+        ledger.permit(&state.node_id, permit);
         if let Some(node) = ledger.edit_node(&state.node_id) {
             settle(node, request, now);
         }
@@ -255,9 +263,15 @@ fn decide<'a>(
         .filter(|a| a.node_id == node && a.attempt_no == state.latest_attempt_no)
         .collect();
     if let [attempt] = attempts[..]
-        && let Some(decision) = earlier(request, state, attempt, &all.resolutions)?
+        && let Some(decision) = earlier(request, people, state, attempt, &all.resolutions)?
     {
         return Ok((state, decision));
+    }
+    if let Some(key) = request.replaces {
+        return Err(Failure::new(
+            "RESOLUTION_NOT_FOUND",
+            format!("the current attempt of node '{node}' has no Resolution {key} that could be replaced"),
+        ));
     }
     if !may_resolve(state) {
         return Err(Failure::new(
@@ -269,17 +283,8 @@ fn decide<'a>(
             ),
         ));
     }
-    let approver = request.approved_by;
-    let distinct =
-        !approver.is_empty() && approver != people.requested_by && approver != people.service_principal;
-    if needs_approver(state, request.to) && !distinct {
-        return Err(Failure::new(
-            "DISTINCT_APPROVER_REQUIRED",
-            format!(
-                "node '{node}' is not idempotent: --approved-by must name a person other than {} and {}",
-                people.requested_by, people.service_principal
-            ),
-        ));
+    if needs_approver(state, request.to) {
+        refuse_without_approver(request, people, &format!("node '{node}' is not idempotent"))?;
     }
     let [attempt] = attempts[..] else {
         return Err(Failure::new(
@@ -303,34 +308,66 @@ fn decide<'a>(
     Ok((state, Decision::Write(&attempt.attempt_id, None)))
 }
 
+/// The two-person rule: the approver is neither the requester nor the account that runs the command.
+fn refuse_without_approver(request: &Request<'_>, people: &People<'_>, why: &str) -> Result<(), Failure> {
+    let approver = request.approved_by;
+    if !approver.is_empty() && approver != people.requested_by && approver != people.service_principal {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "DISTINCT_APPROVER_REQUIRED",
+        format!(
+            "{why}: --approved-by must name a person other than {} and {}",
+            people.requested_by, people.service_principal
+        ),
+    ))
+}
+
 /// The answer when this attempt was resolved before and its node was not reset since.
 fn earlier<'a>(
     request: &Request<'_>,
+    people: &People<'_>,
     state: &NodeState,
     attempt: &'a Attempt,
     resolutions: &'a [Resolution],
 ) -> Result<Option<Decision<'a>>, Failure> {
-    let newest = resolutions
-        .iter()
-        .filter(|r| r.attempt_id == attempt.attempt_id)
-        .max_by_key(|r| r.record_id);
-    let Some(known) = newest.filter(|_| state.status != NodeStatus::Waiting) else {
+    if state.status == NodeStatus::Waiting {
         return Ok(None);
+    }
+    let (known, agreed) = match last_word(resolutions, &attempt.attempt_id) {
+        LastWord::None => return Ok(None),
+        LastWord::One(known) => (known, true),
+        LastWord::Conflict(known) => (known, false),
     };
-    if known.outcome != request.to {
+    if agreed && known.outcome == request.to {
+        return Ok(Some(if state.status == known.outcome.as_node() {
+            Decision::Nothing(known)
+        } else {
+            Decision::Write(&attempt.attempt_id, Some(known))
+        }));
+    }
+    if request.replaces != Some(known.record_key.as_str()) {
         return Err(Failure::new(
             "RESOLUTION_EXISTS",
             format!(
                 "node '{}' was resolved to {} by {} at {} ({})",
                 state.node_id, known.outcome, known.requested_by, known.resolved_at, known.record_key
             ),
+        )
+        .fact("resolution_key", &known.record_key)
+        .fact("node_id", &state.node_id));
+    }
+    if state.status == NodeStatus::Success {
+        return Err(Failure::new(
+            "NODE_NOT_RESOLVABLE",
+            format!(
+                "node '{}' counts as done; nodes behind it may have run since",
+                state.node_id
+            ),
         ));
     }
-    Ok(Some(if state.status == known.outcome.as_node() {
-        Decision::Nothing(known)
-    } else {
-        Decision::Write(&attempt.attempt_id, Some(known))
-    }))
+    refuse_without_approver(request, people, "another Resolution is replaced")?;
+    Ok(Some(Decision::Write(&attempt.attempt_id, None)))
 }
 
 /// Nobody may be at work on the Run: its next commit would meet a node that it did not change (BTR-25).
@@ -408,6 +445,7 @@ fn new_resolution<'a>(
         stop_confirmed_by: request.stop_confirmed_by,
         stop_evidence_ref: request.stop_evidence_ref,
         resolved_at: now,
+        replaces: request.replaces,
     }
 }
 

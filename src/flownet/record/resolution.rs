@@ -28,6 +28,8 @@ pub struct Resolution {
     pub resolution_type: String,
     /// The authoritative millisecond time inside the reason, else the stored minute.
     pub resolved_at: String,
+    /// Record key of the Resolution that this one corrects; an additional key of the reason.
+    pub replaces: Option<String>,
 }
 
 impl Resolution {
@@ -44,6 +46,7 @@ impl Resolution {
             outcome: r.option("resolved_outcome", Outcome::parse)?,
             resolution_type: text("resolution_type").unwrap_or_else(|| "OUTCOME_CONFIRMED".to_owned()),
             resolved_at: text("resolved_at").unwrap_or_else(|| r.text("resolved_at")),
+            replaces: text("replaces"),
         })
     }
 }
@@ -76,6 +79,8 @@ pub struct NewResolution<'a> {
     pub stop_evidence_ref: &'a str,
     /// When.
     pub resolved_at: Timestamp,
+    /// Record key of the Resolution that this one corrects.
+    pub replaces: Option<&'a str>,
 }
 
 impl NewResolution<'_> {
@@ -95,6 +100,7 @@ impl NewResolution<'_> {
             ("resolved_at", &resolved_at),
         ]
         .into_iter()
+        .chain(self.replaces.map(|key| ("replaces", key)))
         .map(|(name, value)| format!("{}:{}", Value::from(name), Value::from(value)))
         .collect();
         Fields::new()
@@ -135,6 +141,7 @@ mod tests {
             stop_confirmed_by: "ito",
             stop_evidence_ref: "INC-1#2",
             resolved_at: Timestamp::parse("2026-08-29T10:00:00.000Z").expect("real"),
+            replaces: None,
         };
         let fields = new.to_fields();
         // The test vector of KEY-04.

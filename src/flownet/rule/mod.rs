@@ -4,6 +4,7 @@ pub mod activity;
 pub mod aggregate;
 pub mod classify;
 pub mod io_summary;
+pub mod last_word;
 pub mod next_action;
 pub mod operator;
 pub mod reconcile;

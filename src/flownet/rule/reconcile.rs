@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use super::aggregate::aggregate;
 use super::classify::PREPARE_FAILED;
+use super::last_word::{LastWord, last_word};
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, Outcome, RunStatus};
 use crate::flownet::record::{Attempt, NodeState, Resolution, Run};
 
@@ -327,16 +328,11 @@ fn examine_resolutions(
     unsafe_nodes: &BTreeSet<&str>,
     found: &mut Examination,
 ) {
-    let own: Vec<&Resolution> = records
-        .resolutions
-        .iter()
-        .filter(|r| r.attempt_id == attempt.attempt_id)
-        .collect();
-    let (Some(latest), Some(state)) = (
-        own.iter()
-            .max_by(|a, b| (&a.resolved_at, a.record_id).cmp(&(&b.resolved_at, b.record_id))),
-        records.states.iter().find(|s| s.node_id == attempt.node_id),
-    ) else {
+    let word = last_word(records.resolutions, &attempt.attempt_id);
+    let (LastWord::One(latest) | LastWord::Conflict(latest)) = word else {
+        return;
+    };
+    let Some(state) = records.states.iter().find(|s| s.node_id == attempt.node_id) else {
         return;
     };
     // Settled history: a later attempt exists, or the node was reset after the resolution.
@@ -349,7 +345,7 @@ fn examine_resolutions(
     }
     let about = |code, detail: String| finding(code, state, detail, &[attempt]);
     let id = &attempt.attempt_id;
-    if own.iter().any(|r| r.outcome != latest.outcome) {
+    if matches!(word, LastWord::Conflict(_)) {
         found.stop(about(
             "CONFLICTING_ATTEMPT_RESOLUTIONS",
             format!("Attempt {id} has conflicting Resolution outcomes"),

@@ -13,6 +13,8 @@ pub enum Permit {
     RerunFrom,
     /// A stored resolution says so.
     Resolution,
+    /// A stored resolution corrects an earlier one.
+    Correction,
 }
 
 /// A change that the table forbids.
@@ -49,7 +51,9 @@ pub fn is_allowed(from: NodeStatus, to: NodeStatus, idempotent: bool, permit: Pe
         | (Unknown, Success | Failed | Cancelled) => true,
         (Success, Waiting) => permit == Permit::RerunFrom,
         (Failed | Cancelled, Waiting) => idempotent,
-        (Failed, Success | Cancelled) => permit == Permit::Resolution,
+        (Failed, Success | Cancelled) => matches!(permit, Permit::Resolution | Permit::Correction),
+        // Not from SUCCESS: nodes behind it may have run.
+        (Cancelled, Success | Failed) => permit == Permit::Correction,
         (Skipped | _, _) => false,
     }
 }
@@ -61,7 +65,12 @@ mod tests {
     #[test]
     fn unknown_never_waits_and_skipped_never_moves() {
         for to in NodeStatus::ALL {
-            for permit in [Permit::None, Permit::RerunFrom, Permit::Resolution] {
+            for permit in [
+                Permit::None,
+                Permit::RerunFrom,
+                Permit::Resolution,
+                Permit::Correction,
+            ] {
                 assert_eq!(
                     is_allowed(NodeStatus::Skipped, *to, true, permit),
                     *to == NodeStatus::Skipped

@@ -1,8 +1,8 @@
 //! Codes of status and of the operator commands (file 50 of the contract).
 
 use super::steps::{
-    ABANDON, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPEAT, REPORT, RESOLVE, RESUME, SHOW_NETWORK,
-    SHOW_RUN,
+    ABANDON, CORRECT, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPEAT, REPORT, RESOLVE, RESUME,
+    SHOW_NETWORK, SHOW_RUN,
 };
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
@@ -176,7 +176,15 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The attempt was resolved before in another way.",
             "この試行はすでに別の結果で確定されています。",
         ),
-        &[SHOW_RUN, RESUME],
+        &[SHOW_RUN, RESUME, CORRECT],
+    ),
+    refused(
+        "RESOLUTION_NOT_FOUND",
+        text(
+            "There is no such resolution of the latest attempt.",
+            "最新の試行に、その確定はありません。",
+        ),
+        &[SHOW_RUN],
     ),
     entry(
         "LOCK_READ_FAILED",
@@ -414,12 +422,14 @@ pub(super) const ENTRIES: &[Entry] = &[
             "ノードと試行の状態が一致しません。",
         ),
     ),
-    unsafe_state(
+    entry(
         "CONFLICTING_ATTEMPT_RESOLUTIONS",
+        ExitClass::Unknown,
         text(
             "An attempt was resolved in two different ways.",
             "1 つの試行が 2 通りに確定されています。",
         ),
+        &[SHOW_RUN, CORRECT, ABANDON],
     ),
     unsafe_state(
         "RESOLUTION_ATTEMPT_NOT_UNKNOWN",

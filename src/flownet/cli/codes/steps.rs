@@ -73,6 +73,14 @@ pub(in crate::flownet::cli) const RESOLVE_APPROVED: Step = step(
     "records that the work is complete, with the approval of another person",
     "別の人の承認を得て、処理が完了していることを記録する",
 );
+/// Correct a Resolution that was wrong.
+pub(super) const CORRECT: Step = step(
+    "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to {outcome} --replaces {resolution_key} \
+     --approved-by {approver} --reason-file {reason_file} --evidence-ref {evidence_ref} --stop-confirmed-by {person} \
+     --stop-evidence-ref {stop_evidence_ref}",
+    "only when the earlier one was wrong, with the approval of another person",
+    "以前の確定が誤りだった場合に限り、別の人の承認を得て訂正する",
+);
 /// Release the lock of a dead owner.
 pub(in crate::flownet::cli) const FORCE_UNLOCK: Step = step(
     "ksql-flownet force-unlock-network {network_id} --profile {profile} \

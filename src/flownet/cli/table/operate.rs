@@ -54,6 +54,14 @@ pub(super) const RESOLVE_NODE: Command = Command {
                 "承認した別の人 (冪等でないノードを SUCCESS にするとき必要)",
             ),
         ),
+        value(
+            "--replaces",
+            "<resolution>",
+            text(
+                "correct this earlier Resolution of the node; needs --approved-by",
+                "以前の確定 (Resolution) を訂正する。--approved-by が必要",
+            ),
+        ),
     ],
     unknown: Unknown::TakesValueDeferred,
     extra: Extra::InPlace,

@@ -70,6 +70,7 @@ fn story() -> impl Strategy<Value = Story> {
                 .map(|(node, number, outcome)| Resolution {
                     record_id: number,
                     record_key: String::new(),
+                    replaces: None,
                     requested_by: String::new(),
                     attempt_id: format!("a{node}_{number}"),
                     outcome,

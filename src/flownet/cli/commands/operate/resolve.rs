@@ -30,6 +30,7 @@ pub fn run(command: &Command, words: &Words, desk: &Desk) -> Result<Told, Failur
             stop_confirmed_by: given(words, "--stop-confirmed-by"),
             stop_evidence_ref: given(words, "--stop-evidence-ref"),
             approved_by: given(words, "--approved-by"),
+            replaces: words.value("--replaces"),
         },
     )
     .map_err(translate)?;
