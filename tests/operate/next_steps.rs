@@ -54,6 +54,16 @@ fn not_recomputed(name: &str) -> Desk {
     desk
 }
 
+fn resolved(name: &str) -> Desk {
+    let nodes = [
+        NodeSpec::new("a", &[], &["VANISH"]),
+        NodeSpec::new("b", &["a"], &["SUCCESS"]),
+    ];
+    let desk = Desk::new(name, &nodes);
+    assert_done(&desk.resolve("a", "SUCCESS", &[]));
+    desk
+}
+
 fn archived(name: &str) -> Desk {
     let desk = Desk::new(name, &[NodeSpec::new("a", &[], &["FAILED", "SUCCESS"])]);
     assert_done(&desk.archive(&[]));
@@ -100,6 +110,7 @@ const STATES: &[(&str, Build, &str, usize)] = &[
     ("other_start", behind_another_start, "WAITING", 1),
     ("not_recomputed", not_recomputed, "FAILED", 2),
     ("contradictory", contradiction, "DECISION", 1),
+    ("resolved", resolved, "WAITING", 2),
     ("archived", archived, "ARCHIVED", 1),
     (
         "done",

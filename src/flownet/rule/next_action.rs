@@ -6,6 +6,8 @@
 
 mod vocabulary;
 
+use std::collections::BTreeSet;
+
 pub use vocabulary::{Action, Advice, Effect, NextAction, Situation, WaitKind, WaitingOn, Who};
 
 use super::operator::{may_archive, may_hold, may_resolve, needs_approver};
@@ -300,15 +302,13 @@ fn idle(case: &Case<'_>) -> Advice {
 fn ended(case: &Case<'_>, detail: &Detail<'_>, situation: Situation) -> Advice {
     let ended = |s: &&NodeState| matches!(s.status, NodeStatus::Failed | NodeStatus::Cancelled);
     let roots: Vec<&NodeState> = detail.states.iter().rev().filter(ended).collect();
-    let brakes: Vec<&&NodeState> = roots
-        .iter()
-        .filter(|s| s.idempotent && is_braked(detail, s))
-        .collect();
-    let again = roots.iter().any(|s| s.idempotent && !is_braked(detail, s));
-    let waits = detail.states.iter().any(|s| s.status == NodeStatus::Waiting);
-    let repairs = !detail.found.repairs.is_empty();
+    let Some(root) = roots.first() else {
+        return unblocked(case, detail);
+    };
+    let stuck = stuck(detail);
+    let again = roots.iter().any(|s| !stuck.contains(s.node_id.as_str()));
     let mut actions = Vec::new();
-    if again || waits || repairs {
+    if again || goes_on(detail, &stuck) {
         let effect = if again {
             Effect::TriesAgain
         } else {
@@ -317,7 +317,7 @@ fn ended(case: &Case<'_>, detail: &Detail<'_>, situation: Situation) -> Advice {
         actions.push(Action::Resume.does(effect));
     }
     let lost = detail.states.iter().any(cannot_run_again);
-    for state in &brakes {
+    for state in roots.iter().filter(|s| s.idempotent && is_braked(detail, s)) {
         let rerun = Action::RerunFrom(state.node_id.clone());
         actions.push(if lost {
             rerun.after("nodes that may run again", Effect::RunsAgain)
@@ -329,7 +329,6 @@ fn ended(case: &Case<'_>, detail: &Detail<'_>, situation: Situation) -> Advice {
         actions.push(resolve(state, Outcome::Success));
     }
     actions.extend(closing(case));
-    let root = roots.first();
     Advice {
         situation,
         waiting_on: Some(WaitingOn {
@@ -338,14 +337,73 @@ fn ended(case: &Case<'_>, detail: &Detail<'_>, situation: Situation) -> Advice {
             } else {
                 WaitKind::Person
             },
-            node_id: root.map(|s| s.node_id.clone()),
-            since: root.map_or_else(|| case.run.updated_at.clone(), |s| s.updated_at.clone()),
+            node_id: Some(root.node_id.clone()),
+            since: root.updated_at.clone(),
             until: None,
             by: None,
-            reason: root.map_or_else(String::new, |s| evidence(detail, s)),
+            reason: evidence(detail, root),
         }),
         actions,
     }
+}
+
+/// The Run shows a failure that is settled: what it blocked can run now.
+fn unblocked(case: &Case<'_>, detail: &Detail<'_>) -> Advice {
+    let next = detail
+        .states
+        .iter()
+        .rev()
+        .find(|s| s.status == NodeStatus::Blocked);
+    let mut actions = vec![Action::Resume.does(Effect::SettlesAndGoesOn)];
+    actions.extend(closing(case));
+    Advice {
+        situation: Situation::Waiting,
+        waiting_on: Some(WaitingOn {
+            kind: WaitKind::Schedule,
+            node_id: next.map(|s| s.node_id.clone()),
+            since: case.run.updated_at.clone(),
+            until: None,
+            by: None,
+            reason: "what blocked it is settled; the next start with --resume goes on".to_owned(),
+        }),
+        actions,
+    }
+}
+
+/// Nodes that no start takes on: ended ones that are not tried again, and what they block.
+fn stuck<'a>(detail: &Detail<'a>) -> BTreeSet<&'a str> {
+    let stays = |s: &&NodeState| match s.status {
+        NodeStatus::Failed | NodeStatus::Cancelled => !s.idempotent || is_braked(detail, s),
+        NodeStatus::Unknown => true,
+        _ => false,
+    };
+    let mut stuck: BTreeSet<&str> = detail
+        .states
+        .iter()
+        .filter(stays)
+        .map(|s| s.node_id.as_str())
+        .collect();
+    loop {
+        let blocked = |s: &&NodeState| {
+            s.status == NodeStatus::Blocked
+                && !stuck.contains(s.node_id.as_str())
+                && s.blocked_by.iter().any(|by| stuck.contains(by.as_str()))
+        };
+        let Some(next) = detail.states.iter().find(blocked) else {
+            return stuck;
+        };
+        stuck.insert(&next.node_id);
+    }
+}
+
+/// A start finds something to do besides trying failed nodes again.
+fn goes_on(detail: &Detail<'_>, stuck: &BTreeSet<&str>) -> bool {
+    let open = |s: &NodeState| match s.status {
+        NodeStatus::Waiting => true,
+        NodeStatus::Blocked => !stuck.contains(s.node_id.as_str()),
+        _ => false,
+    };
+    !detail.found.repairs.is_empty() || detail.states.iter().any(open)
 }
 
 /// The archive that this Run takes, if it takes one.

@@ -103,7 +103,11 @@ impl World {
                 let is = end.filter(|_| last).unwrap_or(AttemptStatus::Failed);
                 attempts.push(attempt(&node, number, is, "SQL_ERROR"));
             }
-            states.push(state(&node, *status, *idempotent, count));
+            let mut state = state(&node, *status, *idempotent, count);
+            if *status == NodeStatus::Blocked && i > 0 {
+                state.blocked_by = vec![format!("n{}", i - 1)];
+            }
+            states.push(state);
         }
         states.reverse();
         attempts.reverse();
@@ -325,6 +329,25 @@ fn each_state_is_told_from_the_others() {
             S::Failed,
             Some(WaitKind::Schedule),
             &["RESUME", "ARCHIVE"],
+        ),
+        (
+            "failed in the past",
+            World::of(&[(Success, true, 2), (Blocked, true, 0), (Blocked, true, 0)]),
+            S::Waiting,
+            Some(WaitKind::Schedule),
+            &["RESUME", "ARCHIVE"],
+        ),
+        (
+            "failed for good in one branch",
+            World::of(&[
+                (Failed, false, 1),
+                (Blocked, true, 0),
+                (Success, true, 1),
+                (Blocked, true, 0),
+            ]),
+            S::Failed,
+            Some(WaitKind::Person),
+            &["RESUME", "RESOLVE n0 SUCCESS+", "ARCHIVE"],
         ),
         (
             "failed too often",
