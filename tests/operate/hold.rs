@@ -310,3 +310,25 @@ fn a_person_who_saves_the_hold_in_the_browser_does_no_harm() {
     assert_done(&desk.hold(&["--release"]));
     assert_eq!(state_of(&desk)["state"], "RELEASED");
 }
+
+#[test]
+fn a_damaged_hold_holds_and_a_release_repairs_it() {
+    let desk = Desk::held("hold_damaged");
+    let hold = desk.book().holds[0].clone();
+    desk.edit_state(&hold, "status_reason", "please wait, sato");
+    assert_refused(
+        &desk.space.run_network(&["--business-key", "k", "--resume"]),
+        "RUN_ON_HOLD",
+    );
+    let shown = desk.status();
+    assert_eq!(shown["situation"], "HELD");
+    assert_eq!(shown["next_actions"][0]["action"], "RELEASE");
+    assert_done(&desk.hold(&["--release"]));
+    let written = state_of(&desk);
+    assert_eq!(
+        (&written["state"], &written["unreadable"]),
+        (&json!("RELEASED"), &json!("please wait, sato"))
+    );
+    assert_done(&desk.space.run_network(&["--business-key", "k", "--resume"]));
+    desk.assert_sound();
+}

@@ -13,6 +13,8 @@ pub const RECORD_TYPE: &str = "CANCEL_REQUEST";
 /// Additional key of the stored JSON: when the hold ends by itself. The original does not know it and sees an ordinary
 /// hold, which is the safe side.
 const EXPIRES_AT: &str = "expires_at";
+/// `reason` of a hold that cannot be understood.
+const UNREADABLE: &str = "the hold record cannot be read; release it to write it anew";
 /// `release_reason` of a hold that ended by itself.
 pub const EXPIRED: &str = "expired";
 
@@ -184,21 +186,26 @@ impl Hold {
         text
     }
 
-    /// Reads a stored hold.
+    /// Reads a stored hold. One that cannot be understood counts as a hold: the Run stays where it is, and a release
+    /// writes the record anew and keeps what stood there.
     pub fn from_record(record: &Record) -> Result<Self, DecodeError> {
         let r = Reader::new(record, RECORD_TYPE);
-        let bad = |problem| r.broken("status_reason", problem);
-        let parsed: Value =
-            serde_json::from_str(record.text("status_reason")).map_err(|_| bad("is not JSON"))?;
-        let object = parsed.as_object().ok_or_else(|| bad("is not a JSON object"))?;
-        let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
+        let (record_key, run_id) = (r.required("record_key")?, r.required("run_id")?);
+        let stored = record.text("status_reason");
+        let parsed: Map<String, Value> = serde_json::from_str(stored).unwrap_or_default();
+        let text = |key: &str| parsed.get(key).and_then(Value::as_str).map(str::to_owned);
+        let Some(state) = text("state").and_then(|s| HoldState::parse(&s)) else {
+            let mut unread = Self::first(record_key, &run_id, "unknown", UNREADABLE, Timestamp(0), None);
+            unread.revision = record.revision();
+            unread.requested_at = String::new();
+            unread.extra.insert("unreadable".to_owned(), stored.into());
+            return Ok(unread);
+        };
         Ok(Self {
             revision: record.revision(),
-            record_key: r.required("record_key")?,
-            run_id: r.required("run_id")?,
-            state: text("state")
-                .and_then(|s| HoldState::parse(&s))
-                .ok_or_else(|| bad("has an unknown state"))?,
+            record_key,
+            run_id,
+            state,
             requested_by: text("requested_by").unwrap_or_default(),
             reason: text("reason").unwrap_or_default(),
             requested_at: text("requested_at").unwrap_or_default(),
@@ -206,7 +213,7 @@ impl Hold {
             released_at: text("released_at"),
             release_reason: text("release_reason"),
             release_requested_by: text("release_requested_by"),
-            extra: object
+            extra: parsed
                 .iter()
                 .filter(|(k, _)| !KEYS.contains(&k.as_str()))
                 .map(|(k, v)| (k.clone(), v.clone()))
@@ -263,5 +270,27 @@ mod tests {
         let mut odd = hold;
         odd.extra.insert(EXPIRES_AT.into(), "soon".into());
         assert!(odd.stops(Timestamp(i64::MAX)));
+    }
+
+    #[test]
+    fn a_hold_that_cannot_be_read_holds_until_it_is_released() {
+        for text in ["", "held!", "[]", r#"{"state":"PAUSED"}"#, r#"{"state":3}"#] {
+            let record = serde_json::json!({
+                "$id": {"value": "1"}, "$revision": {"value": "4"}, "record_key": {"value": "CANCEL:r"},
+                "run_id": {"value": "r"}, "status_reason": {"value": text},
+            });
+            let record: Record = serde_json::from_value(record).expect("a record");
+            let hold = Hold::from_record(&record).expect("a hold");
+            assert!(hold.stops(Timestamp(i64::MAX)), "{text}");
+            assert_eq!((hold.revision, hold.reason.as_str()), (4, UNREADABLE));
+            let released = hold.released("sato", "repaired", Timestamp(0));
+            assert!(!released.is_active());
+            let text = Value::from(text).to_string();
+            assert!(
+                released
+                    .reason_text()
+                    .ends_with(&format!(r#","unreadable":{text}}}"#))
+            );
+        }
     }
 }
