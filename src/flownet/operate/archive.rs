@@ -11,16 +11,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::desk::Desk;
+use super::hold::release_expired;
 use super::is_blank;
 use crate::flownet::clock::uuid;
 use crate::flownet::definition::Network;
 use crate::flownet::key;
 use crate::flownet::lease::{self, AcquireError, Change, CommitError, Lease, Role, Times, Unreleased, Warn};
 use crate::flownet::ordered_json::Object;
-use crate::flownet::record::hold_event::HoldEvent;
 use crate::flownet::record::operation::{self, Columns, Operation};
 use crate::flownet::record::status::{AttemptStatus, Lifecycle, NodeStatus};
-use crate::flownet::record::{Hold, Run, hold, run};
+use crate::flownet::record::{Hold, Run};
 use crate::flownet::rule::operator::may_archive;
 use crate::flownet::rule::reconcile::{self, Records};
 use crate::flownet::run::gather::{self, Gathered};
@@ -215,31 +215,11 @@ impl Archiver<'_> {
 
     /// Run and hold in one read; the Run must be one of this network and profile.
     fn look(&self) -> Result<Seen, Refusal> {
-        let (desk, id) = (self.desk, self.request.run_id);
-        let unread = |why: String| Refusal::new("RUN_READ_FAILED", why);
-        let hold_key = key::hold_record_key(id).map_err(|e| unread(e.to_string()))?;
-        let condition = query::and(&[
-            query::one_of("record_type", &[run::RECORD_TYPE, hold::RECORD_TYPE]),
-            query::one_of("run_id", &[id]),
-        ]);
-        let page = desk
-            .client
-            .records(&desk.state, &condition, &[], false)
-            .map_err(|e| unread(e.to_string()))?;
-        let (mut found, mut held) = (None, None);
-        for record in page.records.iter().filter(|r| r.text("run_id") == id) {
-            match record.text("record_type") {
-                run::RECORD_TYPE if found.is_none() => {
-                    found = Some(Run::from_record(record).map_err(|e| unread(e.to_string()))?);
-                }
-                run::RECORD_TYPE => return Err(unread(format!("there are several Runs {id}"))),
-                hold::RECORD_TYPE if record.text("record_key") == hold_key => {
-                    held = Some(Hold::from_record(record).map_err(|e| unread(e.to_string()))?);
-                }
-                _ => {}
-            }
-        }
-        let run = found.ok_or_else(|| unread(format!("there is no Run {id}")))?;
+        let id = self.request.run_id;
+        let (run, hold) = self
+            .desk
+            .run_and_hold(id)
+            .map_err(|failure| Refusal::new("RUN_READ_FAILED", failure.message))?;
         let (network, profile) = (&self.request.network.network_id, self.request.profile);
         if run.network_id != *network || run.profile() != profile {
             return Err(Refusal::new(
@@ -251,7 +231,7 @@ impl Archiver<'_> {
                 ),
             ));
         }
-        Ok(Seen { run, hold: held })
+        Ok(Seen { run, hold })
     }
 
     fn check(&self, seen: &Seen) -> Result<(), Refusal> {
@@ -376,7 +356,7 @@ impl Archiver<'_> {
             known: run.archive_basis(),
         }];
         if let Some(over) = seen.hold.as_ref().filter(|h| h.is_expired(now)) {
-            changes.extend(self.release_hold(over, now)?);
+            changes.extend(release_expired(over, &self.desk.requested_by, now)?);
         }
         let mut event = self.event(run, now);
         if let Some(abandon) = &self.request.abandon {
@@ -429,37 +409,10 @@ impl Archiver<'_> {
             .with("service_principal", self.desk.service_principal.as_str())
     }
 
-    /// A hold whose time is over is released by whoever meets it first, never silently.
-    fn release_hold(&self, over: &Hold, now: Timestamp) -> Result<Vec<Change>, Failure> {
-        let by = self.desk.requested_by.as_str();
-        let released = over.released(by, hold::EXPIRED, now);
-        let event_id = format!("hold_{}", uuid()?);
-        let event = HoldEvent {
-            event_id: &event_id,
-            before: Some(over),
-            after: &released,
-            by,
-            reason: hold::EXPIRED,
-            at: now,
-        };
-        let mut entry = Entry::read(over.clone());
-        *entry.edit() = released.clone();
-        let mut changes: Vec<Change> = entry.change().into_iter().collect();
-        changes.push(insert(event.to_fields()?));
-        Ok(changes)
-    }
-
     /// Invocations of dead processes; nobody resumes this Run any more, who would finish them otherwise.
     fn finish_invocations(&self, run: &Run, all: Gathered, now: Timestamp) -> Result<Vec<Change>, Failure> {
-        let mut ledger = Ledger {
-            run: Entry::read(run.clone()),
-            nodes: Vec::new(),
-            hold: None,
-            invocations: all.invocations.into_iter().map(Entry::read).collect(),
-            attempts: Vec::new(),
-            operations: Vec::new(),
-            permits: Vec::new(),
-        };
+        let mut ledger = Ledger::of(run.clone());
+        ledger.invocations = all.invocations.into_iter().map(Entry::read).collect();
         repair::finish_abandoned(&mut ledger, self.event_id, now)?;
         Ok(ledger.last_changes()?)
     }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use crate::flownet::clock::Clock;
+use crate::flownet::key;
 use crate::flownet::lease::change::{self, Apps, Change};
 use crate::flownet::lease::witness::{self, WitnessError};
+use crate::flownet::record::{Hold, Run, hold, run};
 use crate::flownet::run::Failure;
 use crate::flownet::run::failure::remote_code;
-use crate::kintone::{self, App, BulkItem, Client};
+use crate::kintone::{self, App, BulkItem, Client, query};
 
 /// How often a command decides anew because somebody else was faster.
 const DECISIONS: u32 = 4;
@@ -62,6 +64,37 @@ pub(super) fn rounds<T>(mut round: impl FnMut() -> Result<T, Stop>) -> Result<T,
 }
 
 impl Desk {
+    /// A Run and its hold, in one read.
+    pub(super) fn run_and_hold(&self, run_id: &str) -> Result<(Run, Option<Hold>), Failure> {
+        let hold_key = key::hold_record_key(run_id)?;
+        let condition = query::and(&[
+            query::one_of("record_type", &[run::RECORD_TYPE, hold::RECORD_TYPE]),
+            query::one_of("run_id", &[run_id]),
+        ]);
+        let page = self.client.records(&self.state, &condition, &[], false)?;
+        let (mut runs, mut found) = (Vec::new(), None);
+        for record in page.records.iter().filter(|r| r.text("run_id") == run_id) {
+            match record.text("record_type") {
+                run::RECORD_TYPE => runs.push(Run::from_record(record)?),
+                hold::RECORD_TYPE if record.text("record_key") == hold_key => {
+                    found = Some(Hold::from_record(record)?);
+                }
+                _ => {}
+            }
+        }
+        match (runs.pop(), runs.is_empty()) {
+            (Some(run), true) => Ok((run, found)),
+            (Some(_), false) => Err(Failure::new(
+                "MULTIPLE_RECORDS",
+                format!("there are several Runs {run_id}"),
+            )),
+            (None, _) => Err(Failure::new(
+                "RECORD_NOT_FOUND",
+                format!("there is no Run {run_id}"),
+            )),
+        }
+    }
+
     /// Writes `changes`, fenced by their revisions; one of them inserts the audit record `witness`.
     pub(super) fn write(&self, changes: &[Change], witness: &str) -> Result<(), Stop> {
         let apps = Apps {

@@ -7,12 +7,11 @@ use crate::flownet::key;
 use crate::flownet::lease::{Change, Role};
 use crate::flownet::record::hold_event::HoldEvent;
 use crate::flownet::record::status::HoldState;
-use crate::flownet::record::{Hold, Run, hold, run};
+use crate::flownet::record::{Hold, Run, hold};
 use crate::flownet::rule::operator::{Refusal, may_hold};
 use crate::flownet::run::Failure;
 use crate::flownet::run::ledger::{Entry, Stored as _};
 use crate::flownet::time::Timestamp;
-use crate::kintone::query;
 
 /// What is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +75,7 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Outcome, Failure> {
 }
 
 fn round(desk: &Desk, request: &Request<'_>, hold_key: &str) -> Result<Outcome, Stop> {
-    let (run, stored) = read(desk, request.run_id, hold_key)?;
+    let (run, stored) = desk.run_and_hold(request.run_id)?;
     let (now, by) = (desk.clock.now(), desk.requested_by.as_str());
     let decision = decide(by, request, hold_key, &run, stored.as_ref(), now);
     let outcome = |hold: Option<&Hold>, event_id: Option<String>| Outcome {
@@ -158,30 +157,13 @@ fn event(
     })
 }
 
-/// The Run and its hold, in one read.
-fn read(desk: &Desk, run_id: &str, hold_key: &str) -> Result<(Run, Option<Hold>), Stop> {
-    let condition = query::and(&[
-        query::one_of("record_type", &[run::RECORD_TYPE, hold::RECORD_TYPE]),
-        query::one_of("run_id", &[run_id]),
-    ]);
-    let page = desk.client.records(&desk.state, &condition, &[], false)?;
-    let (mut runs, mut found) = (Vec::new(), None);
-    for record in page.records.iter().filter(|r| r.text("run_id") == run_id) {
-        match record.text("record_type") {
-            run::RECORD_TYPE => runs.push(Run::from_record(record)?),
-            hold::RECORD_TYPE if record.text("record_key") == hold_key => {
-                found = Some(Hold::from_record(record)?);
-            }
-            _ => {}
-        }
-    }
-    match (runs.pop(), runs.is_empty()) {
-        (Some(run), true) => Ok((run, found)),
-        (Some(_), false) => {
-            Err(Failure::new("MULTIPLE_RECORDS", format!("there are several Runs {run_id}")).into())
-        }
-        (None, _) => Err(Failure::new("RECORD_NOT_FOUND", format!("there is no Run {run_id}")).into()),
-    }
+/// The release of a hold whose time is over, with its event: whoever meets it first writes it, never silently.
+pub(super) fn release_expired(over: &Hold, by: &str, now: Timestamp) -> Result<Vec<Change>, Failure> {
+    let released = over.released(by, hold::EXPIRED, now);
+    let event = event(&new_event_id()?, Some(over), &released, by, hold::EXPIRED, now)?;
+    let mut entry = Entry::read(over.clone());
+    *entry.edit() = released;
+    Ok(entry.change().into_iter().chain([event]).collect())
 }
 
 /// OPR-30, OPR-31. An expired hold whose release nobody has written yet counts as none.

@@ -203,7 +203,8 @@ fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Reso
     };
     refuse_live(desk, &run, &all)?;
     let now = desk.clock.now();
-    let mut ledger = ledger(&run, state);
+    let mut ledger = Ledger::of(run.clone());
+    ledger.nodes.push(Entry::read(state.clone()));
     let said = if let Some(known) = known {
         let step = Repair::ApplyResolution {
             node_id: state.node_id.clone(),
@@ -410,18 +411,6 @@ fn is_of_another_run(desk: &Desk, run: &Run, lock: &Lock) -> Result<bool, Failur
         .records
         .iter()
         .any(|r| r.text("record_key") == record_key && r.text("run_id") != run.run_id))
-}
-
-fn ledger(run: &Run, state: &NodeState) -> Ledger {
-    Ledger {
-        run: Entry::read(run.clone()),
-        nodes: vec![Entry::read(state.clone())],
-        hold: None,
-        invocations: Vec::new(),
-        attempts: Vec::new(),
-        operations: Vec::new(),
-        permits: Vec::new(),
-    }
 }
 
 fn new_resolution<'a>(

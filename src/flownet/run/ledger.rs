@@ -162,6 +162,19 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// A Run that was read, and nothing else yet.
+    pub fn of(run: Run) -> Self {
+        Self {
+            run: Entry::read(run),
+            nodes: Vec::new(),
+            hold: None,
+            invocations: Vec::new(),
+            attempts: Vec::new(),
+            operations: Vec::new(),
+            permits: Vec::new(),
+        }
+    }
+
     /// The entry of a node.
     pub fn node(&self, node_id: &str) -> Option<&NodeState> {
         self.nodes.iter().map(Entry::get).find(|n| n.node_id == node_id)

@@ -453,15 +453,8 @@ pub fn close_abandoned(inside: &Inside<'_>, run: &Run) -> Result<Vec<Change>, Fa
             open.push(Entry::read(Invocation::from_record(&record)?));
         }
     }
-    let mut ledger = Ledger {
-        run: Entry::read(run.clone()),
-        nodes: Vec::new(),
-        hold: None,
-        invocations: open,
-        attempts: Vec::new(),
-        operations: Vec::new(),
-        permits: Vec::new(),
-    };
+    let mut ledger = Ledger::of(run.clone());
+    ledger.invocations = open;
     repair::finish_abandoned(&mut ledger, &inside.invocation_id, ctx.clock.now())?;
     Ok(ledger.last_changes()?)
 }
