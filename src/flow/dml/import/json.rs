@@ -104,11 +104,8 @@ impl<'de> Visitor<'de> for Record<'_> {
             *cell = Some(match map.next_value::<Cell>()? {
                 Cell::Text(text) => text,
                 Cell::Integer(number) if number.unsigned_abs() <= MAX_SAFE_INTEGER => number.to_string(),
-                Cell::Integer(_) | Cell::Number(_) => {
-                    return Err(wrong(
-                        "is a number that JSON readers may round; write it as a text",
-                    ));
-                }
+                Cell::Integer(number) => return Err(wrong(&rounded(number))),
+                Cell::Number(number) => return Err(wrong(&rounded(number))),
                 Cell::List(elements) if list => selection::join(elements.iter().map(String::as_str)),
                 Cell::List(_) => return Err(wrong("takes one value, not an array")),
                 Cell::Nothing(()) => String::new(),
@@ -125,12 +122,77 @@ impl<'de> Visitor<'de> for Record<'_> {
     }
 }
 
+fn rounded(number: impl fmt::Display) -> String {
+    format!("is the number {number}, which JSON readers may round; write it as a text")
+}
+
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a text, an integer, null or an array of texts")]
 enum Cell {
     Text(String),
     Integer(i64),
-    Number(#[allow(dead_code)] f64),
+    Number(f64),
     List(Vec<String>),
     Nothing(()),
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::flow::apps::{Constraints, FieldType};
+    use crate::flow::sql::message::Language;
+
+    fn fields() -> [TargetField; 2] {
+        [("a", FieldType::SingleLineText), ("b", FieldType::CheckBox)].map(|(code, kind)| TargetField {
+            code: code.into(),
+            kind,
+            options: None,
+            constraints: Constraints::default(),
+        })
+    }
+
+    fn cells(text: &str) -> Result<Vec<[String; 2]>, String> {
+        let relation = decode(text.as_bytes(), &fields())
+            .map_err(|Unfit(message)| message.text(Language::English).to_owned())?;
+        let row = |row| [0, 1].map(|column| relation.cell(row, column).to_owned());
+        Ok((0..relation.rows()).map(row).collect())
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_record() {
+        assert_eq!(
+            cells(r#"[{"b":["x","y"],"a":-9007199254740991}]"#),
+            Ok(vec![["-9007199254740991".to_owned(), "x\ny".to_owned()]])
+        );
+        for (text, said) in [
+            (
+                r#"[{"a":1,"b":[]},{"a":["x"],"b":[]}]"#,
+                "record 2: a takes one value",
+            ),
+            (r#"[{"a":1e3,"b":[]}]"#, "record 1: a is the number"),
+            (
+                r#"[{"a":18446744073709551615,"b":[]}]"#,
+                "record 1: a is the number",
+            ),
+            (r#"[{"a":{},"b":[]}]"#, "a text, an integer, null"),
+            (r#"[{"a":"","b":[]}] x"#, "trailing characters"),
+            ("[1]", "an object as record 1"),
+            ("", "EOF"),
+        ] {
+            let error = cells(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_table_or_an_error(text in "[\\[\\]{}:,\"ab0-9.eE\\-ntrulfs \\\\]{0,60}") {
+            if let Ok(rows) = cells(&text) {
+                let parsed: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+                prop_assert_eq!(parsed.as_array().map(Vec::len), Some(rows.len()));
+            }
+        }
+    }
 }
