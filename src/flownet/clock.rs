@@ -1,6 +1,9 @@
 //! Where time and fresh ids come from; tests bring their own.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use super::canonical_json;
 use super::time::Timestamp;
@@ -9,7 +12,7 @@ use super::time::Timestamp;
 pub trait Clock: Send + Sync {
     /// Wall clock, for what is stored.
     fn now(&self) -> Timestamp;
-    /// Monotonic clock, for what is decided (D-03).
+    /// Monotonic clock, for what is decided (D-03). It runs on while the machine is suspended, and nobody can set it.
     fn instant(&self) -> Instant;
     /// Waits.
     fn sleep(&self, time: Duration);
@@ -27,12 +30,23 @@ impl Clock for SystemClock {
     }
 
     fn instant(&self) -> Instant {
-        Instant::now()
+        static START: OnceLock<(Instant, Duration)> = OnceLock::new();
+        // Instant::now() stands still while the machine is suspended: a lease that ran out meanwhile would look fresh.
+        let (start, start_boottime) = *START.get_or_init(|| (Instant::now(), since_boot()));
+        start + since_boot().saturating_sub(start_boottime)
     }
 
     fn sleep(&self, time: Duration) {
         std::thread::sleep(time);
     }
+}
+
+/// Time since the machine was booted, suspensions included.
+fn since_boot() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    // Neither part of this clock is ever negative.
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The system has no randomness to give.
@@ -67,6 +81,18 @@ pub fn uuid() -> Result<String, NoRandomness> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_monotonic_clock_is_the_one_that_counts_suspensions() {
+        // Readings of the boot clock enclose those of ours: so must the times between them.
+        let (outer_start, start) = (since_boot(), SystemClock.instant());
+        let inner_start = since_boot();
+        std::thread::sleep(Duration::from_millis(2));
+        let (inner_end, end) = (since_boot(), SystemClock.instant());
+        let outer_end = since_boot();
+        let passed = end - start;
+        assert!(inner_end <= inner_start + passed && outer_start + passed <= outer_end);
+    }
 
     #[test]
     fn uuids_have_version_and_variant() {

@@ -8,7 +8,6 @@ use super::error::CommitError;
 use super::{End, Held, Shared};
 use crate::flownet::record::lock;
 use crate::flownet::record::status::AttemptStatus;
-use crate::flownet::time::Timestamp;
 use crate::kintone::{self, BulkItem, ErrorKind, Fields, Outcome, Target, Update};
 
 /// First pause after a failed try.
@@ -38,10 +37,12 @@ pub struct Fence {
     after: u64,
     releases: bool,
     lease: Duration,
+    made: Instant,
 }
 
 impl Fence {
-    fn new(shared: &Shared, held: &Held, write: Write<'_>, now: Timestamp) -> Self {
+    fn new(shared: &Shared, held: &Held, write: Write<'_>) -> Self {
+        let (made, now) = (shared.clock.instant(), shared.clock.now());
         let after = held.revision + 1;
         let lease_ms = i64::try_from(held.times.lease.as_millis()).unwrap_or(i64::MAX);
         let fields = match write {
@@ -57,6 +58,7 @@ impl Fence {
             after,
             releases,
             lease: held.times.lease,
+            made,
         }
     }
 
@@ -100,14 +102,14 @@ impl Shared {
         }
         let parts = change::parts(changes);
         let Some((last, earlier)) = parts.split_last() else {
-            let fence = Fence::new(self, held, write, self.clock.now());
+            let fence = Fence::new(self, held, write);
             return self.land(held, &fence, changes, &[]);
         };
         for part in earlier {
-            let fence = Fence::new(self, held, Write::Renew, self.clock.now());
+            let fence = Fence::new(self, held, Write::Renew);
             self.land(held, &fence, changes, part)?;
         }
-        let fence = Fence::new(self, held, write, self.clock.now());
+        let fence = Fence::new(self, held, write);
         self.land(held, &fence, changes, last)
     }
 
@@ -118,16 +120,15 @@ impl Shared {
         }
         let fence = match held.undecided.take() {
             Some(fence) => fence,
-            None => Fence::new(self, held, Write::Renew, self.clock.now()),
+            None => Fence::new(self, held, Write::Renew),
         };
-        let sent = self.clock.instant();
         let Err(error) = self.send(held, &fence, &[], &[]) else {
-            self.landed(held, &fence, fence.after, sent);
+            self.landed(held, &fence, fence.after);
             return Ok(());
         };
         match self.look(&fence) {
             Ok(Decision::Landed(revision)) => {
-                self.landed(held, &fence, revision, sent);
+                self.landed(held, &fence, revision);
                 Ok(())
             }
             Ok(Decision::NotLanded(revision)) => {
@@ -161,9 +162,8 @@ impl Shared {
         let mut give_up: Option<Instant> = None;
         let mut tries = 0;
         loop {
-            let sent = self.clock.instant();
             let Err(error) = self.send(held, &fence, changes, part) else {
-                self.landed(held, &fence, fence.after, sent);
+                self.landed(held, &fence, fence.after);
                 return Ok(());
             };
             tries += 1;
@@ -174,7 +174,7 @@ impl Shared {
                     return Err(CommitError::Undecided(error));
                 }
                 Some(Decision::Landed(revision)) => {
-                    self.landed(held, &fence, revision, sent);
+                    self.landed(held, &fence, revision);
                     return Ok(());
                 }
                 Some(Decision::Lost) => return Err(self.lost(held)),
@@ -278,11 +278,13 @@ impl Shared {
         self.store.bulk(&items)
     }
 
-    fn landed(&self, held: &mut Held, fence: &Fence, revision: u64, sent: Instant) {
+    /// The lease counts from when the request was made, as its stored end does: a process that slept while it tried, or
+    /// waited for the answer, knows of the lock as it was before.
+    fn landed(&self, held: &mut Held, fence: &Fence, revision: u64) {
         held.revision = revision;
         held.business_revision = fence.after;
-        held.expires = sent + fence.lease;
-        held.renewed = self.clock.instant();
+        held.expires = fence.made + fence.lease;
+        held.renewed = fence.made;
         if fence.releases {
             held.end = Some(End::Released);
         }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::error::CommitError;
 use super::{Shared, fence};
 
-/// Longest sleep, so that a stop is noticed soon even without a wake-up.
-const LONGEST_NAP: Duration = Duration::from_hours(1);
+/// Longest sleep: the wait stands still while the machine is suspended, the lease does not.
+const LONGEST_NAP: Duration = Duration::from_secs(5);
 
 /// A running heartbeat thread.
 pub struct Heartbeat {

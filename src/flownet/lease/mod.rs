@@ -99,9 +99,9 @@ struct Held {
     revision: u64,
     business_revision: u64,
     times: Times,
-    /// Local end of the lease, counted from before the renewing request was sent.
+    /// Local end of the lease, counted from when the renewing request was made.
     expires: Instant,
-    /// Last successful renewal.
+    /// When the last successful renewal was made: since then nobody is known to hold the lock but us.
     renewed: Instant,
     /// A heartbeat whose answer is not known: it must land before anything else is sent.
     undecided: Option<Fence>,
@@ -144,9 +144,9 @@ impl Lease {
             .transpose()
             .map_err(AcquireError::OwnerFile)?;
         let held_key = request.held_key.clone();
+        let made = request.clock.instant();
         match insert(&request, &held_key, &token) {
-            Ok((record_id, revision, expires)) => {
-                let now = request.clock.instant();
+            Ok((record_id, revision)) => {
                 let shared = Arc::new(Shared {
                     tombstone_key: key::released_lock_record_key(&request.lock_key, &token),
                     held_key,
@@ -161,8 +161,8 @@ impl Lease {
                         revision,
                         business_revision: 1,
                         times: request.times,
-                        expires,
-                        renewed: now,
+                        expires: made + request.times.lease,
+                        renewed: made,
                         undecided: None,
                         end: None,
                     }),
@@ -308,8 +308,8 @@ impl Drop for Lease {
     }
 }
 
-/// Inserts the held record; decides a lost answer by reading it back (ADJ-07).
-fn insert(request: &Request, held_key: &str, token: &str) -> Result<(u64, u64, Instant), AcquireError> {
+/// Inserts the held record; decides a lost answer by reading it back (ADJ-07). Gives its id and revision.
+fn insert(request: &Request, held_key: &str, token: &str) -> Result<(u64, u64), AcquireError> {
     let now = request.clock.now();
     let lease_ms = i64::try_from(request.times.lease.as_millis()).unwrap_or(i64::MAX);
     let fields = Acquire {
@@ -325,9 +325,8 @@ fn insert(request: &Request, held_key: &str, token: &str) -> Result<(u64, u64, I
     .to_fields();
     let mut tries = 0;
     loop {
-        let sent = request.clock.instant();
         let error = match request.store.add(&request.state, &fields) {
-            Ok(added) => return Ok((added.id, added.revision, sent + request.times.lease)),
+            Ok(added) => return Ok((added.id, added.revision)),
             Err(e) => e,
         };
         tries += 1;
@@ -335,7 +334,7 @@ fn insert(request: &Request, held_key: &str, token: &str) -> Result<(u64, u64, I
         if !refused || matches!(error.kind(), ErrorKind::Invalid | ErrorKind::DatabaseLock) {
             match store::lock_record(&*request.store, &request.state, held_key) {
                 Ok(Some(lock)) if lock.lease_token == token => {
-                    return Ok((lock.record_id, lock.revision, sent + request.times.lease));
+                    return Ok((lock.record_id, lock.revision));
                 }
                 Ok(Some(lock)) => return Err(AcquireError::Conflict(Box::new(lock))),
                 // Refused as a duplicate, yet gone: its owner released it in between.
@@ -361,9 +360,13 @@ impl Shared {
     }
 
     /// Reads may be retried until one heartbeat before the end of the lease (D-03).
+    ///
+    /// Our clock runs on while the machine is suspended, that of the transport does not: it is told how long from now.
     fn tell_deadline(&self, held: &Held) {
+        let end = held.expires.checked_sub(held.times.heartbeat);
+        let left = end.map(|end| end.saturating_duration_since(self.clock.instant()));
         self.store
-            .set_read_deadline(held.expires.checked_sub(held.times.heartbeat));
+            .set_read_deadline(left.map(|left| Instant::now() + left));
     }
 
     /// The lock record under its held key and its tombstone key.

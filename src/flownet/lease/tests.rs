@@ -1,5 +1,7 @@
 //! The lease against a kintone that loses answers, refuses, and changes under its hands.
 
+mod clock;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
