@@ -160,10 +160,24 @@ impl Client {
             };
             let again = attempt < config.retry.attempts.max(1) && config.retry.allows(request.repeat, &error);
             let wait = config.retry.wait(attempt, error.retry_after(), chance());
-            if !again || self.too_late(request, wait) || !pause(wait, config.stop.as_deref()) {
+            if !again || !self.in_time(request, wait) || !pause(wait, config.stop.as_deref()) {
                 return Err(error);
             }
         }
+    }
+
+    /// Whether a repetition after `wait` comes before the deadline.
+    ///
+    /// A process that was frozen meets a deadline that passed meanwhile, and so does the thread that renews the lease and
+    /// moves the deadline: it is given a moment.
+    fn in_time(&self, request: &Request, wait: Duration) -> bool {
+        let end = Instant::now() + limit::RENEWAL;
+        while self.too_late(request, wait) {
+            if Instant::now() >= end || !pause(limit::WAIT_SLICE, self.0.config.stop.as_deref()) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Counts the coming attempt, unless the limit is reached (RNR-33).

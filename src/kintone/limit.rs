@@ -36,6 +36,8 @@ pub const REQUEST: Duration = Duration::from_mins(1);
 pub const TRANSFER: Duration = Duration::from_mins(5);
 /// Shortest time granted to a read near its deadline: less could not even finish a handshake.
 pub const SHORTEST_REQUEST: Duration = Duration::from_secs(1);
+/// Time that the renewal of a lease gets before a read gives up at its deadline.
+pub const RENEWAL: Duration = Duration::from_secs(1);
 /// Age up to which a read takes a connection from the pool.
 pub const IDLE_FOR_READS: Duration = Duration::from_secs(15);
 /// Age up to which a write takes a connection from the pool. Shorter than any usual idle time-out of a server: a write

@@ -145,6 +145,22 @@ fn a_read_near_its_deadline_gets_no_more_time_than_is_left() {
 }
 
 #[test]
+fn a_deadline_that_is_moved_in_time_lets_a_read_go_on() {
+    let server = Server::start(vec![Step::status(503, ""), Step::ok(EMPTY_PAGE)]);
+    let client = server.client();
+    // A frozen process wakes up after its deadline; the heartbeat renews the lease while the read fails.
+    client.set_read_deadline(Some(Instant::now()));
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| read(&client));
+        while server.received().is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        client.set_read_deadline(Some(Instant::now() + Duration::from_hours(1)));
+        reading.join().unwrap().unwrap();
+    });
+}
+
+#[test]
 fn the_stop_flag_ends_a_wait() {
     let stop = Arc::new(AtomicBool::new(false));
     let server = Server::start(vec![Step::with_header(503, "Retry-After", "30", "")]);
