@@ -255,12 +255,7 @@ fn finish_with_ours(sandbox: &Sandbox, space: &Workspace) -> Result<usize, Strin
         let output = space.run_network(&["--business-key", "k", "--resume"]);
         let book = Book::read(sandbox, &space.network_id);
         if output.status.success() && book.status() == "SUCCESS" {
-            let mut found = violations(&book, &space.executions());
-            // The original ends its invocation after the last node. When it died in between, the Run has succeeded, a
-            // no-op writes nothing, and a forced release touches nothing but the lock (OPR-24): the invocation stays open.
-            if String::from_utf8_lossy(&output.stdout).starts_with("NO-OP") {
-                found.retain(|v| v != "nobody holds the lock, 1 invocations are RUNNING");
-            }
+            let found = violations(&book, &space.executions());
             return if found.is_empty() && book.held_locks.is_empty() {
                 Ok(asked)
             } else {

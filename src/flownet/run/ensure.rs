@@ -49,7 +49,9 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
     check_identity(ctx, request, found.as_ref())?;
     let mut prepared = None;
     match &found {
-        Some(run) if is_done(run, request) && dead_owner.is_none() => return Ok(close::nothing_to_do(run)),
+        Some(run) if is_done(run, request) && dead_owner.is_none() => {
+            return close_what_is_left(ctx, request, &keys, run);
+        }
         Some(run) if !request.continues() && dead_owner.is_none() => return Err(already_exists(run)),
         Some(_) => {}
         None => {
@@ -69,6 +71,44 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
         dead_owner,
     };
     inside.go(lease, prepared)
+}
+
+/// A Run that has succeeded needs nothing, except that an owner which died after the last node (the original then leaves its
+/// invocation RUNNING) may have left something open: that is closed under the lock (BTR-47).
+///
+/// The answer is NOOP either way: whoever holds the lock now, or the next start, closes it as well.
+fn close_what_is_left(ctx: &Context, request: &Request, keys: &Keys, run: &Run) -> Result<Finish, Failure> {
+    let left = || resume::has_open_invocations(ctx, run);
+    if ctx.stop.is_requested() || !left().unwrap_or_else(|e| not_closed(ctx, &e)) {
+        return Ok(close::nothing_to_do(run));
+    }
+    let invocation_id = format!("invoke_{}", uuid()?);
+    let mut dead_owner = None;
+    match take_lock(ctx, request, keys, &invocation_id, &mut dead_owner) {
+        Ok(lease) => {
+            let inside = Inside {
+                ctx,
+                request,
+                keys,
+                invocation_id,
+                dead_owner,
+            };
+            inside.go(lease, None)
+        }
+        Err(e) => {
+            not_closed(ctx, &e);
+            Ok(close::nothing_to_do(run))
+        }
+    }
+}
+
+/// Says that an old invocation could not be closed; nothing depends on it.
+fn not_closed(ctx: &Context, why: &Failure) -> bool {
+    (ctx.warn)(format!(
+        "invocations that were left open on this Run could not be closed: {}",
+        why.message
+    ));
+    false
 }
 
 /// The part of the story that holds the lock.
@@ -137,9 +177,12 @@ impl Inside<'_> {
         }
     }
 
-    /// The Run has succeeded: close what a dead owner left open, release, say so (BTR-47).
+    /// The Run has succeeded: close what an earlier owner left open, release, say so (BTR-47).
     fn release_noop(&self, lease: Lease, run: &Run) -> Result<Finish, Failure> {
-        let mut changes = self.left_open(Some(run));
+        let mut changes = resume::close_abandoned(self, run).unwrap_or_else(|e| {
+            not_closed(self.ctx, &e);
+            Vec::new()
+        });
         lease.release(
             &mut changes,
             crate::flownet::record::status::AttemptStatus::Success,

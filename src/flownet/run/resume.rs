@@ -15,7 +15,7 @@ use crate::flownet::key;
 use crate::flownet::lease::{Change, Lease, owner};
 use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::profile::{self, Description, Snapshot};
-use crate::flownet::record::status::{Lifecycle, Mode, NodeStatus, RunStatus};
+use crate::flownet::record::status::{AttemptStatus, Lifecycle, Mode, NodeStatus, RunStatus};
 use crate::flownet::record::{Invocation, NodeState, Run, invocation};
 use crate::flownet::rule::reconcile::{self, Inconsistency, Records};
 use crate::flownet::rule::schedule::Scope;
@@ -440,21 +440,32 @@ fn required(run_id: &str, findings: &[Inconsistency]) -> Failure {
     failure
 }
 
-/// Changes that finish the invocations which a dead owner left open on a Run that succeeded.
-pub fn close_abandoned(inside: &Inside<'_>, run: &Run) -> Result<Vec<Change>, Failure> {
-    let ctx = inside.ctx;
+/// Did an earlier owner leave an invocation of this Run open?
+pub fn has_open_invocations(ctx: &Context, run: &Run) -> Result<bool, Failure> {
+    Ok(!open_invocations(ctx, run)?.is_empty())
+}
+
+/// Invocations of a Run that have not ended.
+fn open_invocations(ctx: &Context, run: &Run) -> Result<Vec<Invocation>, Failure> {
     let condition = query::and(&[
         query::one_of("record_type", &[invocation::RECORD_TYPE]),
         query::one_of("run_id", &[&run.run_id]),
+        query::one_of("status", &[AttemptStatus::Running.as_str()]),
     ]);
     let mut open = Vec::new();
     for record in ctx.client.all_by_id(&ctx.audit, &condition, &[])? {
         if record.text("run_id") == run.run_id {
-            open.push(Entry::read(Invocation::from_record(&record)?));
+            open.push(Invocation::from_record(&record)?);
         }
     }
+    Ok(open)
+}
+
+/// Changes that finish the invocations which an earlier owner left open on a Run that succeeded.
+pub fn close_abandoned(inside: &Inside<'_>, run: &Run) -> Result<Vec<Change>, Failure> {
+    let ctx = inside.ctx;
     let mut ledger = Ledger::of(run.clone());
-    ledger.invocations = open;
+    ledger.invocations = open_invocations(ctx, run)?.into_iter().map(Entry::read).collect();
     repair::finish_abandoned(&mut ledger, &inside.invocation_id, ctx.clock.now())?;
     Ok(ledger.last_changes()?)
 }
