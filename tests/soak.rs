@@ -336,11 +336,7 @@ fn runs_under_faults_end_without_a_violation() {
     let mut tally = Tally::default();
     let mut failures = Vec::new();
     for number in first..first + runs {
-        // Neighbouring numbers must not give neighbouring chances; xorshift must not begin with zero.
-        let mut random = Random((seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1);
-        for _ in 0..8 {
-            random.below(1);
-        }
+        let mut random = Random::of_round(seed, number);
         let nodes = random_network(&mut random);
         let space = Workspace::new(&sandbox, &format!("soak_{number}"), &nodes);
         let mut story = Story {

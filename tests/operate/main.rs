@@ -3,6 +3,8 @@
 
 #[path = "../support/network.rs"]
 mod network;
+#[path = "../support/operator.rs"]
+mod operator;
 #[path = "../support/sandbox.rs"]
 mod sandbox;
 

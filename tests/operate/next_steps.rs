@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::archive::contradiction;
 use crate::desk::{Desk, assert_done, json_of};
 use crate::network::{NodeSpec, PROFILE, said, text};
+use crate::operator::type_command;
 
 type Build = fn(&str) -> Desk;
 
@@ -120,27 +121,6 @@ const STATES: &[(&str, Build, &str, usize)] = &[
     ),
 ];
 
-/// Types a command as `status` gave it, with a value for everything that only a person knows.
-fn typed(desk: &Desk, command: &str) -> Output {
-    let values = [
-        ("<network>", desk.space.network_file().display().to_string()),
-        ("<reason_file>", desk.reason()),
-        ("<evidence_ref>", "INC-1".to_owned()),
-        ("<person>", "ito".to_owned()),
-        ("<approver>", "ito".to_owned()),
-        ("<stop_evidence_ref>", "INC-1#2".to_owned()),
-        ("<stop_method>", "manual".to_owned()),
-        ("<correction_key>", "k-again".to_owned()),
-    ];
-    let filled = values.iter().fold(command.to_owned(), |line, (place, value)| {
-        line.replace(place, value)
-    });
-    assert!(!filled.contains('<'), "no value for a place of: {filled}");
-    let words: Vec<&str> = filled.split(' ').collect();
-    assert_eq!(words[0], "ksql-flownet", "{filled}");
-    desk.space.run(&words[1..])
-}
-
 /// A start that was not refused, or a command that did its work.
 fn assert_worked(output: &Output, command: &str) {
     let stdout = String::from_utf8_lossy(&output.stdout);
@@ -170,7 +150,7 @@ fn check(name: &str, build: Build, situation: &str, open: usize) {
                 text(&first.book().invocations[0], "invocation_id"),
                 text(&desk.book().invocations[0], "invocation_id"),
             );
-        let output = typed(&desk, &own);
+        let output = type_command(&desk.space, &own);
         if action["allowed"] == json!(true) {
             assert_worked(&output, &own);
         } else {
@@ -289,7 +269,7 @@ fn a_list_costs_three_requests_and_points_to_each_run() {
     let actions = of("k")["next_actions"].as_array().cloned().expect("a list");
     let look = actions.iter().find(|a| a["action"] == "LOOK").expect("a look");
     assert!(
-        typed(&desk, look["command"].as_str().expect("a command"))
+        type_command(&desk.space, look["command"].as_str().expect("a command"))
             .status
             .success()
     );

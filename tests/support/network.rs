@@ -65,7 +65,9 @@ impl Workspace {
     /// Like [`Self::new`] with a lease and a heartbeat interval, seconds.
     pub fn leased(sandbox: &Sandbox, name: &str, nodes: &[NodeSpec], (lease, beat): (u32, u32)) -> Self {
         let dir = sandbox.dir().join(name);
-        std::fs::create_dir_all(dir.join("jobs")).expect("folder");
+        for folder in ["jobs", "io/in", "io/out"] {
+            std::fs::create_dir_all(dir.join(folder)).expect("folder");
+        }
         let mut yaml = format!(
             "schema_version: 1\nnetwork_id: {name}\nbusiness_key_policy:\n  type: explicit\nmax_active_runs: 10\n\
              network_lock:\n  lease_duration_sec: {lease}\n  heartbeat_interval_sec: {beat}\nnodes:\n"
@@ -98,6 +100,7 @@ impl Workspace {
             ("KSQL_FLOW_BIN", scripted_runner().display().to_string()),
             ("KSQL_FLOW_CONFIG", dir.join("config.json").display().to_string()),
             ("KSQL_FLOW_WORKDIR", dir.join("work").display().to_string()),
+            ("KSQL_FLOWNET_IO_DIR", dir.join("io").display().to_string()),
             ("SCRIPTED_RUNNER_DIR", dir.display().to_string()),
         ] {
             env.push((name.to_owned(), value));

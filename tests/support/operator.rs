@@ -88,6 +88,11 @@ pub fn is_idempotent(state: &Json) -> bool {
 
 /// `force-unlock-network` of the lock that somebody dead on this machine left.
 pub fn force_unlock(space: &Workspace, lock: &Json) -> Output {
+    force_unlock_by(space, lock, "local_pid")
+}
+
+/// `force-unlock-network` with a stop method.
+pub fn force_unlock_by(space: &Workspace, lock: &Json, method: &str) -> Output {
     let file = reason_file(space);
     space.run(&[
         "force-unlock-network",
@@ -105,6 +110,27 @@ pub fn force_unlock(space: &Workspace, lock: &Json) -> Output {
         "--stop-evidence-ref",
         "ps",
         "--stop-method",
-        "local_pid",
+        method,
     ])
+}
+
+/// Types a command as `status` gave it, with a value for everything that only a person knows.
+pub fn type_command(space: &Workspace, command: &str) -> Output {
+    let values = [
+        ("<network>", space.network_file().display().to_string()),
+        ("<reason_file>", reason_file(space)),
+        ("<evidence_ref>", "INC-1".to_owned()),
+        ("<person>", "ito".to_owned()),
+        ("<approver>", "ito".to_owned()),
+        ("<stop_evidence_ref>", "INC-1#2".to_owned()),
+        ("<stop_method>", "manual".to_owned()),
+        ("<correction_key>", "k-again".to_owned()),
+    ];
+    let filled = values.iter().fold(command.to_owned(), |line, (place, value)| {
+        line.replace(place, value)
+    });
+    assert!(!filled.contains('<'), "no value for a place of: {filled}");
+    let words: Vec<&str> = filled.split(' ').collect();
+    assert_eq!(words[0], "ksql-flownet", "{filled}");
+    space.run(&words[1..])
 }
