@@ -167,6 +167,21 @@ fn every_end_has_its_code() {
     let (ended, result) = run(&bench, GOOD_MONTH);
     assert_eq!(
         (ended.code, result["resultCode"].as_str()),
+        (Some(1), Some("VALIDATION_ERROR")),
+        "{result}"
+    );
+    assert_eq!(result["executionStarted"], json!(false));
+
+    bench.write(
+        "monthly.sql",
+        &MONTHLY.replace(
+            "SUM(金額)",
+            "MAX(REGEXP_REPLACE(顧客コード, '.*', 'x', '', 顧客コード))",
+        ),
+    );
+    let (ended, result) = run(&bench, GOOD_MONTH);
+    assert_eq!(
+        (ended.code, result["resultCode"].as_str()),
         (Some(1), Some("SQL_ERROR")),
         "{result}"
     );

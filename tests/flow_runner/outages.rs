@@ -103,7 +103,12 @@ fn an_outage_is_reported_truly_and_repaired_by_running_again() {
                 assert!(marked, "a start that is reported is recorded: {context}");
             } else {
                 assert_eq!(updated_customers(&sandbox), 0, "{context}");
-                assert_eq!(result["resultCode"], "LOCK_UNAVAILABLE", "{context}");
+                // Between the lock and the mark stands only the check against the forms.
+                let code = result["resultCode"].as_str();
+                assert!(
+                    matches!(code, Some("LOCK_UNAVAILABLE" | "API_ERROR")),
+                    "{context}"
+                );
             }
             if ended.code == Some(0) {
                 assert!(updated_customers(&sandbox) > 0, "{context}");

@@ -403,3 +403,65 @@ UPSERT INTO LAPP_顧客マスタ (顧客コード, 顧客名) VALUES ('C00001', 
         assert_eq!(format!("{:?}", journal(&bench)).contains("secret-value"), shown);
     }
 }
+
+#[test]
+fn nothing_is_written_before_every_statement_was_checked() {
+    let (sandbox, bench) = start();
+    let before = sandbox.records(CUSTOMERS.0);
+    for (number, (last, code)) in [
+        ("SELECT nosuch FROM LAPP_顧客マスタ", "KSQL1202"),
+        (
+            "UPSERT INTO LAPP_顧客マスタ (顧客コード, 作成者) VALUES ('x', 'y') KEY (顧客コード)",
+            "KSQL1202",
+        ),
+        (
+            "UPSERT INTO LAPP_顧客マスタ (顧客コード, 顧客名) VALUES ('x', 'y') KEY (顧客名)",
+            "KSQL1303",
+        ),
+        ("DELETE FROM LAPP_顧客マスタ WHERE 1 = 1", "KSQL1202"),
+        (
+            "UPDATE LAPP_顧客マスタ SET 顧客名 = 'x' WHERE 顧客名 IS NULL OR 顧客名 IS NOT NULL",
+            "KSQL1202",
+        ),
+        (
+            "DELETE FROM LAPP_顧客マスタ WHERE 顧客コード = 顧客コード",
+            "KSQL1202",
+        ),
+        (
+            "DELETE FROM LAPP_顧客マスタ WHERE NOT (顧客コード = '1' AND 顧客コード = '2')",
+            "KSQL1202",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        bench.write(
+            "two.sql",
+            &format!(
+                "-- @ksql dialect: 1\nUPSERT INTO LAPP_顧客マスタ (顧客コード, 顧客名) VALUES ('first', 'x') KEY (顧客コード);\n{last};\n"
+            ),
+        );
+        let ended = bench.line("run -f two.sql");
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(
+            ended.stderr.contains("two.sql:3:") && ended.stderr.contains(code),
+            "{ended:?}"
+        );
+        assert_eq!(sandbox.records(CUSTOMERS.0), before, "{last}");
+        let records = log_records(&sandbox);
+        assert_eq!(records.len(), number + 1);
+        let record = records.last().expect("the run's own");
+        assert_eq!(
+            (value(record, "status"), value(record, "job_key")),
+            ("FAILED", "")
+        );
+    }
+}
+
+#[test]
+fn what_is_only_doubtful_is_told_and_runs() {
+    let (_sandbox, bench) = start();
+    let ended = bench.line("run -f insert.sql");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("KSQL1305"), "{ended:?}");
+}

@@ -2,6 +2,8 @@
 
 use crate::flow::apps::{AppId, FieldType, Form};
 use crate::flow::exec::EngineError;
+use crate::flow::exec::eval::Evaluator;
+use crate::flow::exec::fill;
 use crate::flow::exec::world::World;
 use crate::flow::plan::bind::{Binder, Env, resolved};
 use crate::flow::plan::catalog::Catalog;
@@ -9,6 +11,7 @@ use crate::flow::plan::filter::Filter;
 use crate::flow::plan::query::{BoundQuery, Parameter};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::{Origin, Scope, ScopeSource};
+use crate::flow::plan::tautology;
 use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::script::Statement;
 use crate::flow::sql::ast::{self, Comparison, InsertSource, Inspection, Item, Name, Select};
@@ -19,6 +22,7 @@ use crate::flow::sql::walk::{self, Part};
 use super::import;
 use super::inspect::{BoundInspection, error_columns};
 use super::target::{self, TargetField};
+use super::update::always_true;
 
 /// A DML statement that can run.
 pub(in crate::flow) enum BoundDml {
@@ -219,6 +223,7 @@ pub(in crate::flow) fn bind(world: &mut World<'_>, statement: &Statement) -> Res
             binder.load_states(&mut scope, &mentioned(filter))?;
             let filter = binder.where_condition(&scope, filter)?;
             let parameters = binder.take_parameters();
+            refuse_always_true("DELETE", &filter, &parameters)?;
             Ok(BoundDml::Delete(Box::new(BoundDelete {
                 scope,
                 app: form.app,
@@ -450,6 +455,7 @@ fn update(
     let (key, filter) = if from.is_some() {
         source_key(&scope, filter, target.app.written.span)?
     } else {
+        refuse_always_true("UPDATE", &filter, &parameters)?;
         (None, filter)
     };
     let bound = BoundUpdate {
@@ -463,6 +469,15 @@ fn update(
         inspection,
     };
     Ok(BoundDml::Update(Box::new(bound)))
+}
+
+/// A condition that is always true, whatever is stored, is found before anything runs. One with subqueries is looked at
+/// again when their results are known.
+fn refuse_always_true(statement: &str, filter: &Filter, parameters: &[Parameter]) -> Result<(), EngineError> {
+    if parameters.is_empty() && tautology::always_holds(&fill::filter(filter, &[], &mut Evaluator::new())?) {
+        return Err(always_true(statement));
+    }
+    Ok(())
 }
 
 /// Types that UPDATE ... FROM copies (LNG-149).

@@ -11,6 +11,7 @@ use crate::flow::plan::bind::not_pushable;
 use crate::flow::plan::filter::Filter;
 use crate::flow::plan::scalar::ColumnId;
 use crate::flow::plan::scope::Access;
+use crate::flow::plan::tautology;
 
 use super::bind::BoundDelete;
 use super::chunk::{Operation, Sender, requests};
@@ -23,7 +24,7 @@ impl Dml<'_, '_> {
         let filled = executor.parameters(&delete.parameters)?;
         let mut evaluator = Evaluator::new();
         let filter = fill::filter(&delete.filter, &filled, &mut evaluator)?;
-        if filter == Filter::Constant(true) {
+        if tautology::always_holds(&filter) {
             return Err(always_true("DELETE"));
         }
         let mut ids: Vec<u64> = Vec::new();

@@ -13,6 +13,7 @@ use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::bind::not_pushable;
 use crate::flow::plan::filter::Filter;
 use crate::flow::plan::scalar::{ColumnId, Scalar};
+use crate::flow::plan::tautology;
 use crate::flow::plan::types::Type;
 use crate::flow::sql::message::say;
 
@@ -56,7 +57,7 @@ impl Dml<'_, '_> {
         let mut evaluator = Evaluator::new();
         let filter = fill::filter(&update.filter, &filled, &mut evaluator)?;
         // With FROM the key decides; without, a condition that every record meets is a mistake.
-        if filter == Filter::Constant(true) && update.key.is_none() {
+        if update.key.is_none() && tautology::always_holds(&filter) {
             return Err(always_true("UPDATE"));
         }
         let values = filled_values(&update.values, &filled, &mut evaluator)?;

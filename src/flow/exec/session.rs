@@ -62,13 +62,17 @@ impl<'a> Session<'a> {
         for statement in &script.statements {
             match self.imagine(statement) {
                 Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::Apps => return Err(error),
+                Err(error) if error.kind() == ErrorKind::Apps => {
+                    return Err(error);
+                }
                 Err(error) => diagnostics.push(diagnostic(&error, statement)),
             }
         }
         self.world.variables = variables;
         self.world.imagined.clear();
         self.world.warnings.clear();
+        // Files count as read once their statement runs.
+        self.world.imported.clear();
         Ok(diagnostics)
     }
 

@@ -8,4 +8,5 @@ pub mod query;
 pub mod scalar;
 pub mod scope;
 pub mod series;
+pub mod tautology;
 pub mod types;

@@ -24,6 +24,7 @@ use super::verdict::{Failure, JobStatus, ResultCode};
 use super::workplace::Workplace;
 use crate::flow::csv::OutputReceipt;
 use crate::flow::exec::{Imported, Interrupt, Session};
+use crate::flow::sql::diagnostic::Severity;
 
 /// Ids of one job execution.
 pub struct Identity<'a> {
@@ -212,11 +213,15 @@ impl Running<'_> {
         };
         let watch = Watch::new(&mut recorder, boundary);
         let mut files = Files::default();
-        let (started, outcome) = match self.start() {
-            Ok(started) => (Some(started), self.statements(&watch, &mut files)),
+        let remote = Remote::new(&self.place.client, &connection.profile, &self.place.forms);
+        let mut settings = engine::settings(&connection.profile, &self.place.as_of);
+        settings.imports = self.identity.imports.sources();
+        let mut session = Session::new(&remote, settings, &watch);
+        let (started, outcome) = match self.check(&mut session).and_then(|()| self.start()) {
+            Ok(started) => (Some(started), self.statements(&mut session, &watch, &mut files)),
             Err(failure) => (None, Err(failure)),
         };
-        let outcome = self.settle(outcome, &watch.boundary);
+        let outcome = self.settle(outcome, started.is_some(), &watch.boundary);
         // What is written from here on gives the lock back: it gets all the patience there is.
         self.place.cancellation.be_patient();
         let end = JobEnd {
@@ -243,6 +248,30 @@ impl Running<'_> {
         own.filter(|own| own.0 < batch.0).unwrap_or(batch)
     }
 
+    /// Binds every statement to the forms before the first one runs: a script whose later statement cannot work writes
+    /// nothing at all (LNG-10). The forms are kept for the run.
+    fn check(&self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let console = &self.place.connection.console;
+        let mut findings = self.job.script.diagnostics.clone();
+        findings.extend(
+            session
+                .check(&self.job.script)
+                .map_err(|error| engine::failure_of(&error))?,
+        );
+        let (errors, warnings): (Vec<_>, Vec<_>) = findings
+            .into_iter()
+            .partition(|finding| finding.severity == Severity::Error);
+        let language = host::language();
+        for warning in &warnings {
+            console.warn(self.job.finding_line(warning, language));
+        }
+        // The first error is told as the end of the job.
+        for error in errors.iter().skip(1) {
+            console.error(self.job.finding_line(error, language));
+        }
+        self.job.refusal_by(&errors).map_or(Ok(()), Err)
+    }
+
     /// The instant that the first statement is about to run; stored first when an orchestrator asks.
     fn start(&self) -> Result<Timestamp, Failure> {
         let at = host::now();
@@ -252,12 +281,12 @@ impl Running<'_> {
         Ok(at)
     }
 
-    fn statements(&self, watch: &Watch<'_, '_>, files: &mut Files) -> Result<ResultCode, Failure> {
-        let (client, profile) = (&self.place.client, &self.place.connection.profile);
-        let remote = Remote::new(client, profile, &self.place.forms);
-        let mut settings = engine::settings(profile, &self.place.as_of);
-        settings.imports = self.identity.imports.sources();
-        let mut session = Session::new(&remote, settings, watch);
+    fn statements(
+        &self,
+        session: &mut Session<'_>,
+        watch: &Watch<'_, '_>,
+        files: &mut Files,
+    ) -> Result<ResultCode, Failure> {
         let mut outcome = Ok(ResultCode::Ok);
         let mut skip = None;
         let mut rows = None;
@@ -320,7 +349,7 @@ impl Running<'_> {
         }
         files.imported = session.imported().to_vec();
         if let (Ok(_), Some(exports)) = (&outcome, self.identity.exports) {
-            let committed = exports::write(exports, &session, rows.as_ref())?;
+            let committed = exports::write(exports, session, rows.as_ref())?;
             files.outputs = committed.receipts;
             if let Some(error) = committed.failure {
                 return Err(Failure::new(ResultCode::InternalError, error.to_string()));
@@ -334,12 +363,13 @@ impl Running<'_> {
     fn settle(
         &self,
         outcome: Result<ResultCode, Failure>,
+        started: bool,
         boundary: &Boundary<'_>,
     ) -> Result<ResultCode, Failure> {
         let failure = match outcome {
             Err(failure) if failure.code == ResultCode::LockUnavailable => return Err(failure),
             // "Nothing ran" is no longer true once the start is recorded (RNR-118).
-            Err(failure) if failure.code == ResultCode::ValidationError => Failure {
+            Err(failure) if started && failure.code == ResultCode::ValidationError => Failure {
                 code: ResultCode::SqlError,
                 ..failure
             },
