@@ -5,6 +5,7 @@ mod sandbox;
 
 mod bench;
 mod command_line;
+mod customary_jobs;
 mod evidence;
 mod export_files;
 mod import_files;
