@@ -1,11 +1,18 @@
 #!/usr/bin/env python3
-"""Fills fuzz/corpus with the inputs of the test vectors, so that fuzzing begins with what a real file looks like."""
+"""Between fuzz/corpus, where fuzzing works, and what is kept in this repository.
+
+    fuzz_seeds.py                 fill fuzz/corpus with the inputs of the test vectors and with those that were kept
+    fuzz_seeds.py keep TARGET     keep the inputs in fuzz/smallest/TARGET
+"""
+import base64
 import hashlib
 import json
 import pathlib
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "fuzz" / "corpus"
+KEPT = ROOT / "tests" / "foreign_bytes" / "kept"
 
 
 def seed(target: str, data: bytes) -> None:
@@ -31,7 +38,17 @@ def vectors(folder: str):
         yield json.loads(file.read_text(encoding="utf-8"))
 
 
-def main() -> None:
+def keep(target: str) -> None:
+    inputs = sorted((file.read_bytes() for file in (ROOT / "fuzz" / "smallest" / target).iterdir()), key=lambda b: (len(b), b))
+    KEPT.mkdir(exist_ok=True)
+    lines = "".join(base64.b64encode(data).decode() + "\n" for data in inputs)
+    (KEPT / f"{target}.txt").write_text(lines, encoding="ascii")
+
+
+def fill() -> None:
+    for file in KEPT.glob("*.txt"):
+        for line in file.read_text(encoding="ascii").splitlines():
+            seed(file.stem, base64.b64decode(line))
     for vector in vectors("contract"):
         for text in texts(vector, "networkYaml"):
             seed("network", text.encode())
@@ -63,7 +80,23 @@ def main() -> None:
     seed("owner", b"host=h\nboot_id=b\npid_namespace=pid:[1]\npid=1\nstart_time=2\nowner=i\njob=3:4\n")
     empty_zip = b"PK\x05\x06" + bytes(18)
     seed("bundle", empty_zip)
+    record = {"$id": field, "$revision": field, "text": field, "number": {"type": "NUMBER", "value": None},
+              "list": {"value": ["a", "b"]}, "table": {"value": [{"id": "1", "value": {"t": {"value": [{"code": "u"}]}}}]}}
+    seed("records_page", json.dumps({"records": [record, {}], "totalCount": "2"}).encode())
+    form = {"a": {"type": "DROP_DOWN", "code": "a", "label": "A", "options": {"x": {"label": "x", "index": "0"}}},
+            "t": {"type": "SUBTABLE", "code": "t", "fields": {"n": {"type": "NUMBER", "code": "n", "unique": False}}}}
+    seed("records_page", json.dumps({"properties": form, "revision": "1"}).encode())
+    seed("csv_file", '\ufeff名前,金額\r\n"a,""b",1\r\n'.encode())
+    seed("csv_file", "名前,金額\r\nあ,1\r\n".encode("cp932"))
+    head = "POST /k/v1/file.json?a=%41 HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+    part = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nx\r\n--b--\r\n'
+    seed("sandbox_request", (head + f"Content-Length: {len(part)}\r\n\r\n" + part).encode())
+    seed("sandbox_request", (head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n").encode())
+    seed("sandbox_request", 'a >= 1 and (b in ("x") or c like "y") order by $id asc limit 5 offset 0'.encode())
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["keep"]:
+        keep(sys.argv[2])
+    else:
+        fill()

@@ -1,15 +1,7 @@
-//! A runner's configuration: a profile or an error that names the file, whether secrets are looked up or not.
+//! libFuzzer on tests/foreign_bytes/config.rs, which says what must hold.
 #![no_main]
 
-use ksql_flownet::flow::runner::config::{Secrets, load};
-use libfuzzer_sys::fuzz_target;
+#[path = "../../tests/foreign_bytes/config.rs"]
+mod config;
 
-fuzz_target!(|bytes: &[u8]| {
-    let file = std::env::temp_dir().join(format!("fuzz-config-{}.json", std::process::id()));
-    std::fs::write(&file, bytes).expect("temporary file");
-    for secrets in [Secrets::Resolve, Secrets::Skip] {
-        for profile in [None, Some("prod")] {
-            let _ = load(&file, profile, secrets, &|_| Some("value".to_owned()));
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| config::check(bytes));

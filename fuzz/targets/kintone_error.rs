@@ -1,14 +1,7 @@
-//! The body of a refusing answer: what is read of it is never more than what stands there.
+//! libFuzzer on tests/foreign_bytes/kintone_error.rs, which says what must hold.
 #![no_main]
 
-use ksql_flownet::kintone::error::ApiError;
-use libfuzzer_sys::fuzz_target;
+#[path = "../../tests/foreign_bytes/kintone_error.rs"]
+mod kintone_error;
 
-fuzz_target!(|bytes: &[u8]| {
-    let error = ApiError::parse(bytes);
-    let known = error.code.iter().chain(&error.message).map(String::len).sum::<usize>();
-    assert!(known <= 2 * bytes.len());
-    if error.bulk_index.is_some() {
-        assert_ne!(error.code, None, "a failing request of a bulk has a code");
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kintone_error::check(bytes));
