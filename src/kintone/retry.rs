@@ -11,7 +11,8 @@ use super::transport::Phase;
 pub enum Repeat {
     /// A read: whenever the failure may pass.
     Read,
-    /// A write that changes nothing more when it happens twice (PUT of values, DELETE, upsert, upload): like a read.
+    /// A write that changes nothing more when it happens twice and checks no revision (PUT of values, DELETE, upsert,
+    /// upload): like a read.
     Idempotent,
     /// A write that must not happen twice (plain INSERT): only when the failure proves that it did not happen
     /// (RNR-120).
@@ -76,6 +77,9 @@ impl Retry {
                 .cause()
                 .is_some_and(|cause| cause.phase != Phase::Certificate),
             ErrorKind::BodyInvalid | ErrorKind::DatabaseLock => true,
+            // Of two writes at the same moment one loses, and kintone says so in either way (KTB-131). A conflict is one
+            // of that kind only where no revision was sent: one that was sent does not become right by waiting.
+            ErrorKind::RevisionConflict => repeat == Repeat::Idempotent,
             _ => error
                 .status()
                 .is_some_and(|status| self.statuses.contains(status)),
@@ -171,7 +175,6 @@ mod tests {
             (400, r#"{"code":"GAIA_DA02"}"#, true, true),
             (400, r#"{"code":"GAIA_LT01"}"#, true, true),
             (520, r#"{"code":"GAIA_RE18"}"#, true, true),
-            (409, r#"{"code":"GAIA_CO02"}"#, false, false),
             (400, r#"{"code":"CB_VA01"}"#, false, false),
         ] {
             let error = Error::answer("x", status, body.as_bytes(), None);
@@ -182,6 +185,24 @@ mod tests {
             assert!(!retry.allows(Repeat::Never, &error));
         }
         assert!(retry.allows(Repeat::Read, &Error::body("x", 200, "no JSON")));
+    }
+
+    #[test]
+    fn a_conflict_without_a_revision_of_ours_is_a_lost_race() {
+        let retry = Retry::default();
+        for code in ["GAIA_CO02", "GAIA_UN03"] {
+            let body = format!(r#"{{"code":"{code}"}}"#);
+            let conflict = Error::answer("x", 409, body.as_bytes(), None);
+            assert_eq!(conflict.outcome(), Outcome::NotApplied);
+            for (repeat, again) in [
+                (Repeat::Read, false),
+                (Repeat::Idempotent, true),
+                (Repeat::WhenRefused, false),
+                (Repeat::Never, false),
+            ] {
+                assert_eq!(retry.allows(repeat, &conflict), again, "{code} {repeat:?}");
+            }
+        }
     }
 
     #[test]
