@@ -1,7 +1,7 @@
 //! What the SQL engine needs of kintone, as one trait: forms, pages of records, writes.
 //!
 //! The engine never sees HTTP. An adapter (the runner's REST client, or a model in tests) implements [`Apps`]; it is
-//! shared by several threads, because large scans keep more than one page request in flight.
+//! shared by several threads, because large reads and writes keep more than one request in flight.
 //!
 //! # Cells
 //! Every cell is text and "no value" is the empty text (LNG-40). An adapter turns kintone's JSON into cells with

@@ -226,6 +226,8 @@ pub struct Config {
     pub accept_language: String,
     /// Time limits.
     pub timeouts: Timeouts,
+    /// Connections kept open between requests: as many as are in flight at once.
+    pub idle_connections: usize,
     /// What is repeated, how often.
     pub retry: Retry,
     /// Attempts that this client may make in its life (RNR-33).
@@ -259,6 +261,7 @@ impl Config {
             user_agent: concat!("ksql-flownet/", env!("CARGO_PKG_VERSION")).to_owned(),
             accept_language: "ja".to_owned(),
             timeouts: Timeouts::default(),
+            idle_connections: limit::IDLE_CONNECTIONS,
             retry: Retry::default(),
             max_requests: None,
             read_only: false,

@@ -43,7 +43,7 @@ pub const IDLE_FOR_READS: Duration = Duration::from_secs(15);
 /// Age up to which a write takes a connection from the pool. Shorter than any usual idle time-out of a server: a write
 /// sent into a connection that is just being closed has an unknown outcome.
 pub const IDLE_FOR_WRITES: Duration = Duration::from_secs(2);
-/// Idle connections kept.
+/// Idle connections kept by the control plane, whose heartbeat is a second thread.
 pub const IDLE_CONNECTIONS: usize = 2;
 /// TLS sessions kept for resumption.
 pub const TLS_SESSIONS: usize = 8;

@@ -134,8 +134,8 @@ impl Wire {
             .max_response_header_size(limit::HEAD_BYTES)
             .input_buffer_size(limit::HEAD_BYTES)
             .output_buffer_size(limit::HEAD_BYTES)
-            .max_idle_connections(limit::IDLE_CONNECTIONS)
-            .max_idle_connections_per_host(limit::IDLE_CONNECTIONS)
+            .max_idle_connections(config.idle_connections)
+            .max_idle_connections_per_host(config.idle_connections)
             .max_idle_age(limit::IDLE_FOR_READS)
             .build();
         let connector =

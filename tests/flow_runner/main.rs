@@ -9,6 +9,7 @@ mod customary_jobs;
 mod evidence;
 mod export_files;
 mod import_files;
+mod in_flight;
 mod jobs;
 mod lock_commands;
 mod locks;

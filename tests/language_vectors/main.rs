@@ -6,6 +6,7 @@
 mod agreement;
 mod disputed;
 mod expectation;
+mod in_flight;
 mod kintone;
 mod query;
 mod run;

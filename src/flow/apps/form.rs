@@ -215,6 +215,8 @@ pub struct Field {
     pub unique: bool,
     /// Is a lookup: writing it makes kintone copy other fields.
     pub lookup: bool,
+    /// The lookup copies from other records of the same app.
+    pub lookup_within: bool,
     /// Filled by a lookup: cannot be written.
     pub lookup_copy: bool,
     /// Formula of a CALC or text field.
@@ -235,6 +237,7 @@ impl Field {
             options: None,
             unique: false,
             lookup: false,
+            lookup_within: false,
             lookup_copy: false,
             expression: String::new(),
             constraints: Constraints::default(),
@@ -342,7 +345,7 @@ impl FormBody {
             .properties
             .0
             .into_iter()
-            .filter_map(|property| property.into_field(&copies))
+            .filter_map(|property| property.into_field(app, &copies))
             .collect();
         Form::new(app, fields)
     }
@@ -437,7 +440,20 @@ impl OptionBody {
 #[serde(rename_all = "camelCase")]
 struct LookupBody {
     #[serde(default)]
+    related_app: serde_json::Value,
+    #[serde(default)]
     field_mappings: Vec<MappingBody>,
+}
+
+impl LookupBody {
+    /// The app that is copied from; the interface sends its number as a string.
+    fn source(&self) -> Option<AppId> {
+        match &self.related_app["app"] {
+            serde_json::Value::String(text) => text.parse().ok(),
+            other => other.as_u64(),
+        }
+        .map(AppId)
+    }
 }
 
 #[derive(Deserialize)]
@@ -460,7 +476,7 @@ impl Property {
     }
 
     /// The field; none when process management or categories are switched off.
-    fn into_field(self, copies: &[String]) -> Option<Field> {
+    fn into_field(self, app: AppId, copies: &[String]) -> Option<Field> {
         let kind = match FieldType::parse(&self.kind) {
             FieldType::CalcNumber => FieldType::calc(self.format.as_deref().unwrap_or("")),
             other => other,
@@ -477,7 +493,7 @@ impl Property {
             fields
                 .0
                 .into_iter()
-                .filter_map(|child| child.into_field(copies))
+                .filter_map(|child| child.into_field(app, copies))
                 .collect()
         });
         let constraints = Constraints {
@@ -501,6 +517,7 @@ impl Property {
             options,
             unique: self.unique.unwrap_or(false),
             lookup: self.lookup.is_some(),
+            lookup_within: self.lookup.is_some_and(|lookup| lookup.source() == Some(app)),
             expression: self.expression.unwrap_or_default(),
             constraints,
             children,
@@ -516,7 +533,9 @@ mod tests {
     fn a_form_answer_is_reduced_to_what_matters() {
         let body = r#"{"revision":"3","properties":{
             "顧客":{"type":"SINGLE_LINE_TEXT","code":"顧客","label":"顧客","unique":true,
-                "lookup":{"fieldMappings":[{"field":"住所","relatedField":"住所"}]}},
+                "lookup":{"relatedApp":{"app":"2","code":""},
+                    "fieldMappings":[{"field":"住所","relatedField":"住所"}]}},
+            "親":{"type":"NUMBER","code":"親","label":"親","lookup":{"relatedApp":{"app":"1"},"fieldMappings":[]}},
             "住所":{"type":"SINGLE_LINE_TEXT","code":"住所","label":"住所"},
             "期間":{"type":"CALC","code":"期間","label":"期間","format":"DATE","expression":"a"},
             "合計":{"type":"CALC","code":"合計","label":"合計","format":"NUMBER_DIGIT"},
@@ -530,10 +549,25 @@ mod tests {
         let codes: Vec<&str> = form.fields.iter().map(|field| field.code.as_str()).collect();
         assert_eq!(
             codes,
-            ["$id", "$revision", "顧客", "住所", "期間", "合計", "確度", "表"]
+            [
+                "$id",
+                "$revision",
+                "顧客",
+                "親",
+                "住所",
+                "期間",
+                "合計",
+                "確度",
+                "表"
+            ]
         );
         assert!(form.field("顧客").unwrap().lookup && form.field("顧客").unwrap().unique);
         assert!(form.field("住所").unwrap().lookup_copy);
+        let within = |code: &str| form.field(code).unwrap().lookup_within;
+        assert_eq!(
+            (within("顧客"), within("親"), within("住所")),
+            (false, true, false)
+        );
         assert_eq!(form.field("期間").unwrap().kind, FieldType::CalcText);
         assert_eq!(form.field("合計").unwrap().kind, FieldType::CalcNumber);
         assert_eq!(

@@ -14,7 +14,7 @@ use crate::flow::plan::scope::Access;
 use crate::flow::plan::tautology;
 
 use super::bind::BoundDelete;
-use super::chunk::{Operation, Sender, requests};
+use super::chunk::{Batch, Operation, Pace, Sender, requests};
 use super::update::always_true;
 use super::{Dml, Done};
 
@@ -102,7 +102,14 @@ impl Dml<'_, '_> {
             values: Vec::new(),
         };
         let mut sender = Sender::new(self, delete.app);
-        sender.send(Operation::Delete, &[], &rows, &row, None)?;
+        sender.send(&Batch {
+            operation: Operation::Delete,
+            pace: Pace::of_records(ids.clone(), std::iter::empty()),
+            fields: &[],
+            rows: &rows,
+            row: &row,
+            key: None,
+        })?;
         Ok(Done {
             written: sender.written,
             ..Done::default()

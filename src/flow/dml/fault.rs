@@ -148,6 +148,7 @@ mod tests {
 
     fn fault(kind: FieldType, constraints: Constraints, cell: &str) -> Option<&'static str> {
         let field = TargetField {
+            entangled: false,
             code: "f".into(),
             kind,
             options: None,

@@ -4,7 +4,7 @@ use crate::flow::apps::{WriteRow, WriteTarget, Written};
 use crate::flow::exec::{EngineError, Preview, Sample};
 
 use super::bind::BoundInsert;
-use super::chunk::{Operation, Sender, requests};
+use super::chunk::{Batch, Operation, Pace, Sender, requests};
 use super::{Dml, Done};
 
 impl Dml<'_, '_> {
@@ -60,7 +60,14 @@ impl Dml<'_, '_> {
             values: staged.values(number, |_| true),
         };
         let mut sender = Sender::new(self, insert.app);
-        sender.send(Operation::Insert, &fields, &rows, &row, None)?;
+        sender.send(&Batch {
+            operation: Operation::Insert,
+            pace: Pace::InOrder,
+            fields: &fields,
+            rows: &rows,
+            row: &row,
+            key: None,
+        })?;
         done.written = sender.written;
         Ok(done)
     }

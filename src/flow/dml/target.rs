@@ -16,6 +16,9 @@ pub(in crate::flow) struct TargetField {
     pub options: Option<Vec<String>>,
     /// What kintone demands of its values.
     pub constraints: Constraints,
+    /// Whether kintone takes a value depends on what other records of the app hold at that moment: a unique value may
+    /// have to be given up by another record first, and a lookup within the app copies from other records.
+    pub entangled: bool,
 }
 
 impl TargetField {
@@ -71,6 +74,7 @@ fn field(form: &Form, name: &Name) -> Result<TargetField, EngineError> {
         kind: field.kind,
         options: field.options.clone(),
         constraints: field.constraints.clone(),
+        entangled: field.unique || field.lookup_within,
     })
 }
 

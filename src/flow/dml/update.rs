@@ -18,7 +18,7 @@ use crate::flow::plan::types::Type;
 use crate::flow::sql::message::say;
 
 use super::bind::BoundUpdate;
-use super::chunk::{Operation, Sender, requests};
+use super::chunk::{Batch, Operation, Pace, Sender, requests};
 use super::convert::Conversion;
 use super::inspect::Findings;
 use super::stage::{Staged, normal_key, written};
@@ -242,7 +242,14 @@ impl Dml<'_, '_> {
             values: staged.values(number, |_| true),
         };
         let mut sender = Sender::new(self, update.app);
-        sender.send(Operation::Update, &staged.codes(|_| true), &rows, &row, None)?;
+        sender.send(&Batch {
+            operation: Operation::Update,
+            pace: Pace::of_records(ids.clone(), update.fields.iter()),
+            fields: &staged.codes(|_| true),
+            rows: &rows,
+            row: &row,
+            key: None,
+        })?;
         done.written = sender.written;
         Ok(done)
     }

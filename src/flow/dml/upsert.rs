@@ -1,19 +1,22 @@
 //! UPSERT and MERGE (LNG-142..146): kintone's own upsert where it does the same, else read, then add and change.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use crate::flow::apps::{FieldType, WriteRow, WriteTarget, Written};
+use crate::flow::apps::{FieldType, Page, WriteRow, WriteTarget, Written};
+use crate::flow::exec::in_flight::in_flight;
 use crate::flow::exec::scan::{ReadLimit, Scan};
 use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::push;
 use crate::flow::sql::message::say;
 
-use super::bind::BoundUpsert;
-use super::chunk::{Operation, Sender, requests};
+use super::bind::{BoundUpsert, Rows};
+use super::chunk::{Batch, EventKey, Operation, Pace, Sender, requests};
 use super::fault::{self, Fault};
 use super::inspect::{Findings, Stage};
 use super::stage::{Staged, normal_key};
+use super::target::TargetField;
 use super::{Dml, Done};
 
 /// Keys of one lookup request.
@@ -91,13 +94,14 @@ impl Dml<'_, '_> {
         };
         let last_key = |number: usize| staged.cell(number, key).to_owned();
         let mut sender = Sender::new(self, upsert.app);
-        sender.send(
-            Operation::Upsert(&field.code),
-            &fields,
-            &rows,
-            &row,
-            Some((&field.code, &last_key)),
-        )?;
+        sender.send(&Batch {
+            operation: Operation::Upsert(&field.code),
+            pace: native_pace(upsert, staged, key),
+            fields: &fields,
+            rows: &rows,
+            row: &row,
+            key: Some((&field.code, &last_key)),
+        })?;
         Ok(sender.written)
     }
 
@@ -123,19 +127,39 @@ impl Dml<'_, '_> {
         };
         let last_key =
             |number: usize| single.map_or(String::new(), |(_, key)| staged.cell(number, key).to_owned());
-        let key: Option<(&str, &dyn Fn(usize) -> String)> =
-            single.map(|(code, _)| (code, &last_key as &dyn Fn(usize) -> String));
+        let key: Option<EventKey<'_>> = single.map(|(code, _)| (code, &last_key as _));
         let mut sender = Sender::new(self, upsert.app);
         let insert_row = |number: usize| WriteRow {
             target: WriteTarget::New,
             values: staged.values(number, inserted),
         };
-        sender.send(Operation::Insert, &staged.codes(inserted), &new, &insert_row, key)?;
+        sender.send(&Batch {
+            operation: Operation::Insert,
+            pace: Pace::InOrder,
+            fields: &staged.codes(inserted),
+            rows: &new,
+            row: &insert_row,
+            key,
+        })?;
+        let fields = upsert.fields.iter().enumerate();
         let update_row = |number: usize| WriteRow {
             target: WriteTarget::Id(id(number).unwrap_or_default()),
             values: staged.values(number, updated),
         };
-        sender.send(Operation::Update, &staged.codes(updated), &old, &update_row, key)?;
+        sender.send(&Batch {
+            operation: Operation::Update,
+            // Different keys have found different records.
+            pace: Pace::of_records(
+                old.iter().filter_map(|row| id(*row)).collect(),
+                fields
+                    .filter(|(place, _)| updated(*place))
+                    .map(|(_, field)| field),
+            ),
+            fields: &staged.codes(updated),
+            rows: &old,
+            row: &update_row,
+            key,
+        })?;
         Ok(sender.written)
     }
 
@@ -146,7 +170,7 @@ impl Dml<'_, '_> {
         staged: &Staged<'_>,
         findings: &Findings,
     ) -> Result<HashMap<Vec<String>, Existing>, EngineError> {
-        let mut found = HashMap::new();
+        let mut found: HashMap<Vec<String>, Existing> = HashMap::new();
         let Some((first, field)) = upsert
             .keys
             .first()
@@ -162,41 +186,97 @@ impl Dml<'_, '_> {
         values.dedup();
         let mut fields = vec!["$id".to_owned()];
         fields.extend(upsert.fields.iter().map(|field| field.code.clone()));
-        for values in values.chunks(KEYS_PER_REQUEST) {
-            let condition = push::one_of(&field.code, field.kind, values.iter().map(String::as_str));
+        let lists: Vec<&[String]> = values.chunks(KEYS_PER_REQUEST).collect();
+        let reader = &*self.reader;
+        let look_up = |list: usize| {
+            let mut reader = reader.single();
+            let mut records = Vec::new();
+            let keys = lists.get(list).copied().unwrap_or_default();
             let scan = Scan {
                 app: upsert.app,
-                condition,
+                condition: push::one_of(&field.code, field.kind, keys.iter().map(String::as_str)),
                 fields: fields.clone(),
                 limit: ReadLimit::Never,
                 at_most: None,
                 partial: false,
             };
-            self.reader.scan(&scan, &mut |page| {
-                for row in 0..page.rows() {
-                    let cells: Vec<String> = (1..page.width())
-                        .map(|column| page.cell(row, column).to_owned())
-                        .collect();
-                    let key = upsert
-                        .keys
-                        .iter()
-                        .map(|place| {
-                            let numeric = upsert
-                                .fields
-                                .get(*place)
-                                .is_some_and(|f| f.kind == FieldType::Number);
-                            normal_key(cells.get(*place).map_or("", String::as_str), numeric)
-                        })
-                        .collect();
-                    let id = page.cell(row, 0).parse().unwrap_or_default();
-                    // Pages come in the order of ids: the last one wins.
-                    found.insert(key, Existing { id, cells });
-                }
+            reader.scan(&scan, &mut |page| {
+                records.extend((0..page.rows()).map(|row| record(upsert, page, row)));
                 Ok(ControlFlow::Continue(()))
             })?;
-        }
+            Ok((reader, records))
+        };
+        let mut read = reader.single();
+        let looked_up = in_flight(
+            0..lists.len(),
+            self.config.width(),
+            look_up,
+            |_| true,
+            |_, (reader, records)| {
+                read.absorb(&reader);
+                for (key, record) in records {
+                    // Answers come in any order: the highest number wins, whichever comes last.
+                    match found.entry(key) {
+                        Entry::Occupied(mut known) if known.get().id < record.id => {
+                            known.insert(record);
+                        }
+                        Entry::Occupied(_) => {}
+                        Entry::Vacant(place) => {
+                            place.insert(record);
+                        }
+                    }
+                }
+            },
+        );
+        self.reader.absorb(&read);
+        looked_up?;
         Ok(found)
     }
+}
+
+/// A record that a lookup found, with its key.
+fn record(upsert: &BoundUpsert, page: &Page, row: usize) -> (Vec<String>, Existing) {
+    let cells: Vec<String> = (1..page.width())
+        .map(|column| page.cell(row, column).to_owned())
+        .collect();
+    let part = |place: &usize| {
+        let field = upsert.fields.get(*place);
+        let numeric = field.is_some_and(|field| field.kind == FieldType::Number);
+        normal_key(cells.get(*place).map_or("", String::as_str), numeric)
+    };
+    let key = upsert.keys.iter().map(part).collect();
+    let id = page.cell(row, 0).parse().unwrap_or_default();
+    (key, Existing { id, cells })
+}
+
+/// How chunks of kintone's own upsert may go. Every key of the source is given and none is there twice, which was
+/// checked over the whole source before; but that compares texts exactly, and whether kintone tells `c001` from `C001`
+/// in a unique field is not documented. Keys that differ in case, width or blanks only could be one record to it, and
+/// then the later row must win.
+fn native_pace(upsert: &BoundUpsert, staged: &Staged<'_>, key: usize) -> Pace {
+    // Who writes ORDER BY cares in which order new records are numbered.
+    let ordered = matches!(&upsert.rows, Rows::Query(query) if query.is_ordered());
+    let entangled = |(place, field): (usize, &TargetField)| place != key && field.entangled;
+    let mut seen = HashSet::new();
+    let different = (0..staged.rows).all(|row| seen.insert(folded(staged.cell(row, key))));
+    if different && !ordered && !upsert.fields.iter().enumerate().any(entangled) {
+        Pace::TogetherUnlessAdding
+    } else {
+        Pace::InOrder
+    }
+}
+
+/// A text without what may not count in a comparison: blanks at its ends, width of letters and digits, case.
+fn folded(text: &str) -> String {
+    const WIDE: u32 = '！' as u32 - '!' as u32;
+    text.trim()
+        .chars()
+        .map(|c| match c {
+            '！'..='～' => char::from_u32(c as u32 - WIDE).unwrap_or(c),
+            other => other,
+        })
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// Notes rows without a key, and all rows whose key stands in several (LNG-153).
@@ -323,5 +403,19 @@ fn preview(
         counts,
         estimated_writes,
         samples,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_may_be_one_to_kintone_fold_into_one() {
+        for same in ["c001", "C001", " c001", "Ｃ００１", "ｃ００１　"] {
+            assert_eq!(folded(same), "c001", "{same:?}");
+        }
+        assert_ne!(folded("c001"), folded("c 001"));
+        assert_eq!(folded("顧客～"), "顧客~");
     }
 }

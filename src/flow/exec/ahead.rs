@@ -12,9 +12,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::flow::apps::{Apps, AppsError, PAGE_ROWS, Page, PageRequest};
+use crate::flow::apps::{AppsError, PAGE_ROWS, Page, PageRequest};
+use crate::flow::sql::message::say;
 
 use super::EngineError;
+use super::in_flight::serve;
 use super::scan::{PageSink, Reader, Scan, id_of};
 
 /// Rows that a guess by offset repeats of the page before.
@@ -87,19 +89,33 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
     /// Reads the rest.
     pub fn run(mut self, each: PageSink<'_>) -> Result<(), EngineError> {
         let apps = self.reader.apps();
-        let workers = self.reader.ahead;
+        // No more threads than pages that are likely to be left.
+        let left = self.total.saturating_sub(self.seen).div_ceil(PAGE_ROWS as u64);
+        let threads = self
+            .reader
+            .ahead
+            .min(usize::try_from(left).unwrap_or(usize::MAX))
+            .max(1);
         let (orders, queue) = channel::<Order>();
-        let (answers, delivered) = channel::<Delivery>();
         let queue = Mutex::new(queue);
-        thread::scope(|scope| {
-            for _ in 0..workers {
-                let answers = answers.clone();
-                let queue = &queue;
-                scope.spawn(move || work(apps, queue, &answers));
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+        let fetch = |order: Order| {
+            let mut page = order.page;
+            let result = apps.page(&order.request, &mut page).map(|()| page);
+            Delivery {
+                number: order.number,
+                result,
             }
-            drop(answers);
-            // Dropping the sender at the end of the closure lets the workers stop.
+        };
+        thread::scope(|scope| {
+            // Dropping the sender at the end of the closure lets the threads stop.
             let orders = orders;
+            let Some(delivered) = serve(scope, threads, next, fetch) else {
+                return Err(EngineError::argument(say!(
+                    "the system gives no thread to read with",
+                    "読み取りに使うスレッドを作成できません"
+                )));
+            };
             self.collect(&orders, &delivered, each)
         })
     }
@@ -234,25 +250,6 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
     }
 }
 
-/// Serves orders until there are no more.
-fn work(apps: &dyn Apps, queue: &Mutex<Receiver<Order>>, answers: &Sender<Delivery>) {
-    loop {
-        let order = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Order {
-            number,
-            request,
-            mut page,
-        }) = order
-        else {
-            return;
-        };
-        let result = apps.page(&request, &mut page).map(|()| page);
-        if answers.send(Delivery { number, result }).is_err() {
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -262,7 +259,7 @@ mod tests {
 
     use super::*;
     use crate::flow::apps::{
-        AppId, AppMap, AppSummary, Form, NumberPrecision, WriteChunk, WritePermit, Written,
+        AppId, AppMap, AppSummary, Apps, Form, NumberPrecision, WriteChunk, WritePermit, Written,
     };
     use crate::flow::calendar::{AsOf, Zone};
     use crate::flow::exec::scan::ReadLimit;
@@ -337,7 +334,7 @@ mod tests {
             changes: changes.to_vec(),
         };
         let mut config = Config::new(AsOf::new(jiff::Timestamp::UNIX_EPOCH, Zone::utc()), AppMap::new());
-        config.pages_in_flight = ahead;
+        config.requests_in_flight = ahead;
         let mut reader = Reader::new(&apps, &Unobserved, &config);
         let scan = Scan {
             app: AppId(1),

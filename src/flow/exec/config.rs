@@ -14,10 +14,10 @@ use super::Interrupt;
 pub const DEFAULT_MAX_READ_ROWS: u64 = 10_000;
 /// Rows of a temp table when nothing is configured (LNG-11).
 pub const DEFAULT_MAX_TEMP_ROWS: u64 = 10_000;
-/// Page requests in flight when nothing is configured.
-pub const DEFAULT_PAGES_IN_FLIGHT: usize = 4;
-/// The most page requests in flight.
-pub const MAX_PAGES_IN_FLIGHT: usize = 10;
+/// Requests in flight when nothing is configured.
+pub const DEFAULT_REQUESTS_IN_FLIGHT: usize = 4;
+/// The most requests in flight; kintone serves 100 of a whole domain at once (KTB-09).
+pub const MAX_REQUESTS_IN_FLIGHT: usize = 10;
 
 /// Configuration of a session.
 #[derive(Clone, Debug)]
@@ -30,8 +30,8 @@ pub struct Config {
     pub max_read_rows: Option<u64>,
     /// `limits.maxTempRows`; `None` = [`DEFAULT_MAX_TEMP_ROWS`].
     pub max_temp_rows: Option<u64>,
-    /// Page requests of one scan in flight at once, 1 to [`MAX_PAGES_IN_FLIGHT`].
-    pub pages_in_flight: usize,
+    /// Requests of one statement in flight at once, reads and writes alike, 1 to [`MAX_REQUESTS_IN_FLIGHT`].
+    pub requests_in_flight: usize,
     /// UPSERT may use kintone's own upsert, which needs the right to add records (LNG-143).
     pub native_upsert: bool,
     /// Nothing is written; DML is previewed with so many samples (RNR-100).
@@ -50,12 +50,17 @@ impl Config {
             apps,
             max_read_rows: None,
             max_temp_rows: None,
-            pages_in_flight: DEFAULT_PAGES_IN_FLIGHT,
+            requests_in_flight: DEFAULT_REQUESTS_IN_FLIGHT,
             native_upsert: true,
             dry_run: None,
             imports: Vec::new(),
             push_down: true,
         }
+    }
+
+    /// Requests in flight at once, within the bounds.
+    pub(in crate::flow) fn width(&self) -> usize {
+        self.requests_in_flight.clamp(1, MAX_REQUESTS_IN_FLIGHT)
     }
 }
 
@@ -109,7 +114,8 @@ pub struct ChunkEvent {
     pub operation: &'static str,
     /// Records in the request.
     pub records: usize,
-    /// Number of the chunk in its statement, from 1.
+    /// Number of the chunk in its statement, from 1, in the order of the source. Chunks in flight together may be told
+    /// of in another order.
     pub chunk: u64,
     /// What it did.
     pub written: Written,
@@ -117,16 +123,20 @@ pub struct ChunkEvent {
     pub key_field: Option<String>,
     /// Key value of the chunk's last record.
     pub last_key: Option<String>,
+    /// By how many chunks the statement's unbroken row of written chunks has grown: 0 while an earlier one is missing.
+    pub unbroken: u64,
+    /// Key value of the last record of that row, if it has grown.
+    pub unbroken_key: Option<String>,
 }
 
-/// Follows a run from outside. Methods are called between requests, from the thread that runs statements.
+/// Follows a run from outside.
 pub trait Observer: Sync {
-    /// A reason to stop before the next request.
+    /// A reason to stop before the next request. Asked by every thread that is about to send one.
     fn interrupted(&self) -> Option<Interrupt> {
         None
     }
 
-    /// A chunk was written.
+    /// A chunk was written. Called from the thread that runs statements; other chunks may be in flight.
     fn chunk_written(&self, event: &ChunkEvent) {
         let _ = event;
     }

@@ -48,6 +48,7 @@ struct Failure {
     span: Option<Span>,
     position: Option<Position>,
     source: Option<AppsError>,
+    note: Option<Message>,
 }
 
 impl EngineError {
@@ -59,6 +60,7 @@ impl EngineError {
             span: None,
             position: None,
             source: None,
+            note: None,
         }))
     }
 
@@ -118,9 +120,13 @@ impl EngineError {
 
     /// Says what was being done, in front of the message.
     pub(in crate::flow) fn context(mut self, what: &Message) -> Self {
-        use Language::{English, Japanese};
-        let joined = |language| format!("{}: {}", what.text(language), self.0.message.text(language));
-        self.0.message = Message::new(joined(English), joined(Japanese));
+        self.0.message = what.joined(": ", &self.0.message);
+        self
+    }
+
+    /// Adds what else is known of it, behind the message.
+    pub(in crate::flow) fn note(mut self, note: Message) -> Self {
+        self.0.note = Some(note);
         self
     }
 
@@ -166,10 +172,19 @@ impl EngineError {
     pub fn message(&self, language: Language) -> String {
         let text = self.0.message.text(language);
         let text = text.strip_prefix("ArgumentError: ").unwrap_or(text);
-        match self.0.code {
-            Some(code) => format!("{}: {text} [{code}]", self.class()),
-            None => format!("{}: {text}", self.class()),
+        let mut line = format!("{}: {text}", self.class());
+        if let Some(code) = self.0.code {
+            line = format!("{line} [{code}]");
         }
+        match self.remark() {
+            Some(note) => format!("{line}; {}", note.text(language)),
+            None => line,
+        }
+    }
+
+    /// What else is known of it: how much of a statement was written.
+    pub fn remark(&self) -> Option<&Message> {
+        self.0.note.as_ref()
     }
 
     /// The failed request, for classification by its own type.

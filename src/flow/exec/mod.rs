@@ -9,6 +9,7 @@ mod explain;
 pub(in crate::flow) mod fill;
 mod gate;
 mod group;
+pub(in crate::flow) mod in_flight;
 pub(in crate::flow) mod input;
 pub(in crate::flow) mod join;
 mod narrow;
@@ -21,8 +22,8 @@ mod session;
 pub(in crate::flow) mod world;
 
 pub use config::{
-    ChunkEvent, Config, DEFAULT_MAX_READ_ROWS, DEFAULT_MAX_TEMP_ROWS, DEFAULT_PAGES_IN_FLIGHT, DryRun,
-    ImportSource, Imported, MAX_PAGES_IN_FLIGHT, Observer, Unobserved,
+    ChunkEvent, Config, DEFAULT_MAX_READ_ROWS, DEFAULT_MAX_TEMP_ROWS, DEFAULT_REQUESTS_IN_FLIGHT, DryRun,
+    ImportSource, Imported, MAX_REQUESTS_IN_FLIGHT, Observer, Unobserved,
 };
 pub use error::{EngineError, ErrorKind, Interrupt};
 pub use explain::{ExplainStep, Explanation};

@@ -9,7 +9,7 @@ use crate::flow::sql::message::say;
 
 use super::EngineError;
 use super::ahead::Ahead;
-use super::config::{Config, DEFAULT_MAX_READ_ROWS, MAX_PAGES_IN_FLIGHT, Observer};
+use super::config::{Config, DEFAULT_MAX_READ_ROWS, Observer};
 
 /// kintone's largest offset.
 const MAX_OFFSET: u64 = 10_000;
@@ -98,11 +98,30 @@ impl<'a> Reader<'a> {
             apps,
             observer,
             max_read_rows: config.max_read_rows,
-            ahead: config.pages_in_flight.clamp(1, MAX_PAGES_IN_FLIGHT),
+            ahead: config.width(),
             rows_read: 0,
             limited_rows: 0,
             search_aborted: false,
         }
+    }
+
+    /// Another reader of the same kintone that asks for one page after the other: for reads that are themselves several
+    /// in flight.
+    pub fn single(&self) -> Self {
+        Self {
+            ahead: 1,
+            rows_read: 0,
+            limited_rows: 0,
+            search_aborted: false,
+            ..*self
+        }
+    }
+
+    /// Counts what a [`single`](Self::single) reader has read.
+    pub fn absorb(&mut self, other: &Self) {
+        self.rows_read += other.rows_read;
+        self.limited_rows += other.limited_rows;
+        self.search_aborted |= other.search_aborted;
     }
 
     /// kintone.

@@ -33,6 +33,14 @@ pub struct BoundQuery {
     pub columns: Vec<ColumnInfo>,
 }
 
+impl BoundQuery {
+    /// Whether the order of its rows was asked for.
+    pub fn is_ordered(&self) -> bool {
+        let own = !self.first.order.is_empty() || self.first.kintone_order.is_some();
+        !self.order.is_empty() || (self.unions.is_empty() && own)
+    }
+}
+
 /// A common table expression.
 #[derive(Clone, Debug)]
 pub struct BoundCte {

@@ -86,6 +86,8 @@ impl Connection {
             request: limit,
             transfer: limit,
         };
+        // One more for the log app, whose checkpoints are written beside the chunks.
+        config.idle_connections = profile.limits.requests_in_flight + 1;
         config.retry = Retry {
             attempts: profile.retry.max_attempts.as_f64().map_or(1, |n| n as u32).max(1),
             first: milliseconds(&profile.retry.initial_delay_ms),

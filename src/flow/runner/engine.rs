@@ -63,7 +63,11 @@ impl Boundary<'_> {
 /// An engine error by RNR-11: requests by their own kind, everything else is the SQL's or the data's fault.
 pub fn failure_of(error: &EngineError) -> Failure {
     if let Some(apps) = error.apps_error() {
-        return Failure::from(apps);
+        let mut failure = Failure::from(apps);
+        if let Some(remark) = error.remark() {
+            failure.message = format!("{failure}; {remark}");
+        }
+        return failure;
     }
     let place = error
         .position()
@@ -84,6 +88,7 @@ pub fn settings(profile: &Profile, as_of: &RunInstant) -> Config {
     let mut config = Config::new(as_of.as_of.clone(), profile.app_map.clone());
     config.max_read_rows = profile.limits.max_read_rows;
     config.max_temp_rows = profile.limits.max_temp_rows;
+    config.requests_in_flight = profile.limits.requests_in_flight;
     config
 }
 

@@ -48,7 +48,8 @@ pub fn explain(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> 
         total += plan.estimated_requests();
     }
     console.progress(format_args!(
-        "estimated requests: {total} to read, one per 100 records to write, 4 for lock and log"
+        "estimated requests: {total} to read, one per 100 records to write, 4 for lock and log; at most {} at once",
+        profile.limits.requests_in_flight
     ));
     Ok(Exit::Done)
 }

@@ -103,7 +103,11 @@ pub struct Recorder<'a> {
     read: u64,
     reported: (u64, u64),
     acknowledged: (u64, u64),
+    /// Acknowledged write requests.
     chunks: u64,
+    /// The same, without those behind one that is missing.
+    unbroken: u64,
+    /// Key up to which everything is written.
     last_key: Option<String>,
     last_checkpoint: (u64, Instant),
     detail: String,
@@ -132,6 +136,7 @@ impl<'a> Recorder<'a> {
             reported: (0, 0),
             acknowledged: (0, 0),
             chunks: 0,
+            unbroken: 0,
             last_key: None,
             last_checkpoint: (0, Instant::now()),
             detail: String::new(),
@@ -160,11 +165,11 @@ impl<'a> Recorder<'a> {
             read: self.read,
             written: self.reported.0.max(self.acknowledged.0),
             deleted: self.reported.1.max(self.acknowledged.1),
-            chunks: self.chunks,
+            chunks: self.unbroken,
             last_written_key: self
                 .last_key
                 .clone()
-                .or_else(|| (self.chunks > 0).then(|| format!("chunk:{}", self.chunks))),
+                .or_else(|| (self.unbroken > 0).then(|| format!("chunk:{}", self.unbroken))),
         }
     }
 
@@ -174,8 +179,15 @@ impl<'a> Recorder<'a> {
         self.chunks += 1;
         self.acknowledged.0 += records;
         self.acknowledged.1 += event.written.deleted;
-        let key = event.key_field.as_ref().zip(event.last_key.as_ref());
-        self.last_key = key.map(|(field, value)| self.masker.key(field, value));
+        let masked = |key: &Option<String>| {
+            let key = event.key_field.as_ref().zip(key.as_ref());
+            key.map(|(field, value)| self.masker.key(field, value))
+        };
+        let last_key = masked(&event.last_key);
+        if event.unbroken > 0 {
+            self.unbroken += event.unbroken;
+            self.last_key = masked(&event.unbroken_key);
+        }
         self.journal.write(
             Event::WriteChunk,
             json!({
@@ -186,7 +198,7 @@ impl<'a> Recorder<'a> {
                 "records": records,
                 "chunk": self.chunks,
                 "statementChunk": event.chunk,
-                "lastKeyValue": self.last_key,
+                "lastKeyValue": last_key,
             }),
         );
         let (chunks, since) = self.last_checkpoint;

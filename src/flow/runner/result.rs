@@ -31,9 +31,9 @@ pub struct Effects {
     pub written: u64,
     /// Records deleted; part of `written`.
     pub deleted: u64,
-    /// Acknowledged write requests.
+    /// Acknowledged write requests, without those behind one that is missing.
     pub chunks: u64,
-    /// Key of the last record of the last acknowledged write request.
+    /// Key of the last record of the last of these: everything up to it is written.
     pub last_written_key: Option<String>,
 }
 

@@ -36,6 +36,14 @@ impl Message {
         }
     }
 
+    /// This and another sentence in one.
+    pub fn joined(&self, separator: &str, other: &Self) -> Self {
+        Self {
+            english: format!("{}{separator}{}", self.english, other.english),
+            japanese: format!("{}{separator}{}", self.japanese, other.japanese),
+        }
+    }
+
     /// The text in a language.
     pub fn text(&self, language: Language) -> &str {
         match language {

@@ -146,6 +146,7 @@ mod tests {
 
     fn fields() -> [TargetField; 2] {
         [("a", FieldType::SingleLineText), ("b", FieldType::CheckBox)].map(|(code, kind)| TargetField {
+            entangled: false,
             code: code.into(),
             kind,
             options: None,

@@ -15,6 +15,8 @@ use super::host;
 use super::verdict::Failure;
 use crate::flow::apps::AppMap;
 use crate::flow::calendar::Zone;
+#[cfg(doc)]
+use crate::flow::exec::MAX_REQUESTS_IN_FLIGHT;
 use crate::kintone::{self, BaseUrl, Secret};
 
 /// Name of the configuration file in the working directory.
@@ -66,6 +68,8 @@ pub struct Limits {
     pub max_temp_rows: Option<u64>,
     /// Seconds from the start after which a lock is stale and a run is stopped.
     pub batch_timeout_sec: u64,
+    /// Requests of one statement in flight at once, 1 to [`MAX_REQUESTS_IN_FLIGHT`]. The original has no such key.
+    pub requests_in_flight: usize,
 }
 
 /// `retry` with defaults filled in.

@@ -13,6 +13,9 @@ use super::{
 };
 use crate::flow::apps::{AppId, AppMap};
 use crate::flow::calendar::Zone;
+use crate::flow::exec::{DEFAULT_REQUESTS_IN_FLIGHT, MAX_REQUESTS_IN_FLIGHT};
+use crate::flow::runner::host;
+use crate::flow::sql::message::say;
 use crate::kintone::{BaseUrl, Secret};
 
 /// Most API tokens kintone accepts in one request.
@@ -349,6 +352,10 @@ impl<'a> Resolver<'a> {
             max_read_rows,
             max_temp_rows: limit("maxTempRows")?,
             batch_timeout_sec: limit("batchTimeoutSec")?.unwrap_or(3600),
+            requests_in_flight: match section.and_then(|node| node.get("requestsInFlight")) {
+                None | Some(Node::Null) => DEFAULT_REQUESTS_IN_FLIGHT,
+                Some(node) => requests_in_flight(node, &join(&path, "requestsInFlight"))?,
+            },
         })
     }
 
@@ -457,6 +464,20 @@ fn number(node: &Node, path: &str, check: fn(f64) -> bool, wanted: &str) -> Resu
         }
         _ => Err(format!("{path}: must be {wanted}")),
     }
+}
+
+fn requests_in_flight(node: &Node, path: &str) -> Result<usize, String> {
+    let value = match node {
+        Node::Number(number) => whole(number).map(|value| value as usize),
+        _ => None,
+    };
+    let wanted = say!(
+        "{path}: must be a whole number from 1 to {MAX_REQUESTS_IN_FLIGHT} (1 sends one request after the other)",
+        "{path}: 1 から {MAX_REQUESTS_IN_FLIGHT} までの整数を指定してください (1 は 1 件ずつ順に送信)"
+    );
+    value
+        .filter(|value| (1..=MAX_REQUESTS_IN_FLIGHT).contains(value))
+        .ok_or_else(|| wanted.text(host::language()).to_owned())
 }
 
 fn positive(node: &Node, path: &str) -> Result<u64, String> {

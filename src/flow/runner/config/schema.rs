@@ -74,6 +74,7 @@ static LIMITS: Shape = Shape {
         ("maxReadRows", Leaf),
         ("maxTempRows", Leaf),
         ("batchTimeoutSec", Leaf),
+        ("requestsInFlight", Leaf),
     ],
 };
 static RETRY: Shape = Shape {

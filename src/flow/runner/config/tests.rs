@@ -30,6 +30,7 @@ fn defaults_are_filled_in() {
     assert_eq!(profile.base_url_text, "https://example.cybozu.com");
     assert_eq!(profile.limits.batch_timeout_sec, 3600);
     assert_eq!(profile.limits.max_api_calls, None);
+    assert_eq!(profile.limits.requests_in_flight, 4);
     assert_eq!(profile.retry.max_attempts.to_string(), "5");
     assert_eq!(profile.http_timeout_ms.to_string(), "30000");
     assert_eq!(profile.logging.local_dir.to_str(), Some(".ksql/logs"));
@@ -111,6 +112,10 @@ fn mistakes_name_their_key() {
         (
             with(r#","limits":{"maxReadRows":200001}"#),
             "profiles.p.limits.maxReadRows: must be at most",
+        ),
+        (
+            with(r#","limits":{"requestsInFlight":11}"#),
+            "profiles.p.limits.requestsInFlight: must be a whole number from 1 to 10",
         ),
         (
             with(r#","limits":{"maxApiCalls":1.5}"#),
