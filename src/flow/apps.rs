@@ -24,7 +24,7 @@ use std::error::Error;
 use std::fmt;
 
 pub use catalog::{AppMap, is_plain_logical_name, is_quoted_logical_name, logical_key};
-pub use form::{Constraints, Field, FieldType, Form, FormError};
+pub use form::{Constraints, Field, FieldType, Form, FormError, LinkProtocol};
 pub use page::{ArenaFull, Page, TextColumn};
 pub use write::{ColumnList, WriteChunk, WritePermit, WriteRow, WriteTarget, WriteValue, Written};
 

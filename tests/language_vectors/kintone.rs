@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use ksql_flownet::flow::apps::{
-    AppId, AppSummary, Apps, AppsError, Constraints, Field, FieldType, Form, NumberPrecision, Page,
-    PageRequest, WriteChunk, WritePermit, WriteRow, WriteTarget, WriteValue, Written, decode,
+    AppId, AppSummary, Apps, AppsError, Constraints, Field, FieldType, Form, LinkProtocol, NumberPrecision,
+    Page, PageRequest, WriteChunk, WritePermit, WriteRow, WriteTarget, WriteValue, Written, decode,
 };
 use serde_json::{Map, Value, json};
 
@@ -254,6 +254,7 @@ fn field(code: &str, definition: &Value) -> Field {
         max_length: text("maxLength").and_then(|text| text.parse().ok()),
         min_value: text("minValue"),
         max_value: text("maxValue"),
+        link: definition["protocol"].as_str().and_then(LinkProtocol::parse),
     };
     if let Some(children) = definition["fields"].as_object() {
         field.children = children

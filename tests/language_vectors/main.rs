@@ -4,6 +4,7 @@
 //! [`disputed`] with the reason; nothing else is skipped.
 
 mod agreement;
+mod before_writing;
 mod disputed;
 mod expectation;
 mod in_flight;

@@ -261,6 +261,46 @@ pub struct Constraints {
     pub min_value: Option<String>,
     /// The largest number, as decimal text.
     pub max_value: Option<String>,
+    /// What a LINK leads to.
+    pub link: Option<LinkProtocol>,
+}
+
+/// What a LINK field leads to (KTB-103).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkProtocol {
+    /// A page.
+    Web,
+    /// A telephone number.
+    Call,
+    /// A mail address.
+    Mail,
+}
+
+impl LinkProtocol {
+    /// Reads `protocol` of a LINK.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "WEB" => Some(Self::Web),
+            "CALL" => Some(Self::Call),
+            "MAIL" => Some(Self::Mail),
+            _ => None,
+        }
+    }
+
+    /// Whether kintone takes a text that is not empty for such a link.
+    pub fn accepts(self, text: &str) -> bool {
+        let blank = text.contains(char::is_whitespace);
+        match self {
+            Self::Web => ["http://", "https://", "ftp://"].iter().any(|scheme| {
+                let (start, rest) = text.split_at_checked(scheme.len()).unwrap_or_default();
+                start.eq_ignore_ascii_case(scheme) && !rest.is_empty() && !blank
+            }),
+            Self::Call => text.chars().all(|c| c.is_ascii_digit() || "+-*#(). ".contains(c)),
+            Self::Mail => text
+                .split_once('@')
+                .is_some_and(|(name, host)| !name.is_empty() && !host.is_empty() && !blank),
+        }
+    }
 }
 
 /// The fields of an app in the order of the interface's answer.
@@ -414,6 +454,8 @@ struct Property {
     #[serde(default)]
     max_value: Option<String>,
     #[serde(default)]
+    protocol: Option<String>,
+    #[serde(default)]
     default_value: serde_json::Value,
     #[serde(default)]
     default_now_value: Option<bool>,
@@ -508,6 +550,7 @@ impl Property {
             max_length: self.max_length.and_then(|text| text.parse().ok()),
             min_value: self.min_value.filter(|text| !text.is_empty()),
             max_value: self.max_value.filter(|text| !text.is_empty()),
+            link: self.protocol.as_deref().and_then(LinkProtocol::parse),
         };
         Some(Field {
             lookup_copy: copies.contains(&self.code),

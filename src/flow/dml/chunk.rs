@@ -279,6 +279,7 @@ mod tests {
             code: "a".to_owned(),
             kind: FieldType::Number,
             options: None,
+            unique: false,
             constraints: Constraints::default(),
             entangled,
         };

@@ -7,7 +7,7 @@ use crate::flow::exec::EngineError;
 use crate::flow::sql::message::{Message, say};
 use crate::flow::value::compare_numbers;
 
-use super::target::TargetField;
+use super::target::{TargetField, is_demanded};
 
 /// No value where one is demanded.
 pub(super) const REQUIRED: &str = "ERR_REQUIRED";
@@ -15,6 +15,8 @@ pub(super) const REQUIRED: &str = "ERR_REQUIRED";
 pub(super) const TYPE_NUMBER: &str = "ERR_TYPE_NUMBER";
 /// Not a date, time or date-time.
 pub(super) const TYPE_DATE: &str = "ERR_TYPE_DATE";
+/// Not a link of the field's protocol.
+const TYPE_LINK: &str = "ERR_TYPE_LINK";
 /// Larger than the form allows.
 const RANGE_MAX: &str = "ERR_RANGE_MAX";
 /// Smaller than the form allows.
@@ -33,6 +35,9 @@ pub(super) const KEY_EMPTY: &str = "ERR_KEY_EMPTY";
 pub(super) const KEY_REPEATED: &str = "ERR_KEY_DUP_SOURCE";
 /// A CHECK of the statement.
 pub(super) const CHECK: &str = "ERR_CHECK";
+
+/// The most UTF-16 units of a text in a field that prohibits duplicates (KTB-109).
+const MAX_UNIQUE_TEXT: usize = 64;
 
 /// A value that cannot be written.
 #[derive(Clone, Debug)]
@@ -60,10 +65,22 @@ impl From<Fault> for EngineError {
     }
 }
 
+/// The error for a new record that would lack a field; `row` counts from 0.
+pub(super) fn refuse_missing(unwritten: &[String], row: usize) -> Result<(), EngineError> {
+    let Some(field) = unwritten.first() else {
+        return Ok(());
+    };
+    let number = row + 1;
+    Err(EngineError::argument(say!(
+        "source row {number} would add a record without {field}, which must not be empty; nothing was written",
+        "元データの {number} 行目で追加されるレコードには必須の {field} がありません。何も書き込んでいません"
+    )))
+}
+
 /// Tests a converted cell against the form, as kintone would.
 pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
     let (code, constraints) = (&field.code, &field.constraints);
-    if constraints.required && cell.is_empty() {
+    if cell.is_empty() && is_demanded(field.kind, constraints) {
         return Err(Fault::required(code));
     }
     match field.kind {
@@ -103,7 +120,9 @@ pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
         }
         FieldType::SingleLineText | FieldType::MultiLineText | FieldType::RichText | FieldType::Link => {
             let length = cell.encode_utf16().count();
-            if let Some(limit) = constraints.max_length.filter(|limit| length > *limit) {
+            let unique = field.unique.then_some(MAX_UNIQUE_TEXT);
+            let most = constraints.max_length.into_iter().chain(unique).min();
+            if let Some(limit) = most.filter(|limit| length > *limit) {
                 return Err(Fault::new(
                     LENGTH_MAX,
                     say!(
@@ -118,6 +137,18 @@ pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
                     say!(
                         "{code} has {length} characters, fewer than {limit}",
                         "{code} は {length} 文字で、最小 {limit} 文字に足りません"
+                    ),
+                ));
+            }
+            let misled = constraints
+                .link
+                .filter(|link| !cell.is_empty() && !link.accepts(cell));
+            if field.kind == FieldType::Link && misled.is_some() {
+                return Err(Fault::new(
+                    TYPE_LINK,
+                    say!(
+                        "{code}: '{cell}' is no link of the kind that the field takes",
+                        "{code}: '{cell}' はこのフィールドのリンクの形式ではありません"
                     ),
                 ));
             }
@@ -144,7 +175,7 @@ fn is_time(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::apps::Constraints;
+    use crate::flow::apps::{Constraints, LinkProtocol};
 
     fn fault(kind: FieldType, constraints: Constraints, cell: &str) -> Option<&'static str> {
         let field = TargetField {
@@ -152,6 +183,7 @@ mod tests {
             code: "f".into(),
             kind,
             options: None,
+            unique: false,
             constraints,
         };
         demanded(&field, cell).err().map(|fault| fault.code)
@@ -186,12 +218,41 @@ mod tests {
     }
 
     #[test]
+    fn links_have_the_form_of_their_protocol() {
+        for (protocol, text, good) in [
+            ("WEB", "https://example.com/a?b", true),
+            ("WEB", "HTTP://example.com", true),
+            ("WEB", "", true),
+            ("WEB", "https://", false),
+            ("WEB", "https://a b", false),
+            ("WEB", "example.com", false),
+            ("CALL", "+81 (3) 1234-5678", true),
+            ("CALL", "０３", false),
+            ("MAIL", "a@example.com", true),
+            ("MAIL", "a@", false),
+            ("MAIL", "a b@example.com", false),
+        ] {
+            let constraints = Constraints {
+                link: LinkProtocol::parse(protocol),
+                ..Constraints::default()
+            };
+            let expected = (!good).then_some(TYPE_LINK);
+            assert_eq!(
+                fault(FieldType::Link, constraints, text),
+                expected,
+                "{protocol} {text}"
+            );
+        }
+    }
+
+    #[test]
     fn a_demanded_value_and_times() {
         let demanded = Constraints {
             required: true,
             ..Constraints::default()
         };
-        assert_eq!(fault(FieldType::CheckBox, demanded, ""), Some(REQUIRED));
+        assert_eq!(fault(FieldType::CheckBox, demanded.clone(), ""), Some(REQUIRED));
+        assert_eq!(fault(FieldType::RadioButton, demanded, ""), None);
         let time = |cell| fault(FieldType::Time, Constraints::default(), cell);
         for good in ["", "00:00", "23:59", "23:59:59"] {
             assert_eq!(time(good), None, "{good}");

@@ -5,16 +5,24 @@ use crate::flow::exec::{EngineError, Preview, Sample};
 
 use super::bind::BoundInsert;
 use super::chunk::{Batch, Operation, Pace, Sender, requests};
+use super::fault::refuse_missing;
+use super::unique::{find_repeated, refuse_repeated};
 use super::{Dml, Done};
 
 impl Dml<'_, '_> {
     pub(super) fn insert(&mut self, insert: &BoundInsert) -> Result<Done, EngineError> {
         let inspection = &insert.inspection;
-        let mut rows = self.stage(insert.app, &insert.fields, &insert.rows, inspection)?;
+        let mut rows = self.stage(insert.app, &insert.fields, &insert.rows, &[], inspection)?;
         if inspection.isolates() {
             for row in 0..rows.staged.rows {
                 rows.findings.add_missing(row, &insert.unwritten);
             }
+            find_repeated(&rows.staged, &[], &mut rows.findings);
+        } else {
+            if rows.staged.rows > 0 {
+                refuse_missing(&insert.unwritten, 0)?;
+            }
+            refuse_repeated(&rows.staged, &[])?;
         }
         let (mut staged, findings) = rows.parts();
         let mut done = Done::default();

@@ -11,6 +11,7 @@ mod insert;
 mod inspect;
 mod stage;
 mod target;
+mod unique;
 mod update;
 mod upsert;
 

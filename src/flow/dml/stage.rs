@@ -1,5 +1,7 @@
 //! Rows that are ready to be written: all converted, none sent.
 
+use std::borrow::Cow;
+
 use crate::flow::apps::{AppId, FieldType, NumberPrecision, TextColumn, WriteValue};
 use crate::flow::exec::eval::{Evaluator, NoRow, Row};
 use crate::flow::exec::{EngineError, Relation};
@@ -10,7 +12,7 @@ use crate::flow::value::{canonical_number, is_number};
 use super::Dml;
 use super::bind::Rows;
 use super::convert::{Conversion, write_value};
-use super::fault::demanded;
+use super::fault::{Fault, demanded};
 use super::inspect::{BoundInspection, Findings, Stage};
 use super::target::TargetField;
 
@@ -30,14 +32,14 @@ impl<'f> Staged<'f> {
         }
     }
 
-    /// Converts and adds a row; each text comes with whether it is a list already.
+    /// Converts a row, tests it against the form and adds it; each text comes with whether it is a list already.
     pub fn push<'t>(
         &mut self,
         conversion: Conversion<'_>,
         row: impl IntoIterator<Item = (&'t str, bool)>,
     ) -> Result<(), EngineError> {
         for ((field, column), (text, list)) in self.fields.iter().zip(&mut self.cells).zip(row) {
-            column.push(&conversion.cell(field, text, list)?)?;
+            column.push(&acceptable(conversion, field, text, list)?)?;
         }
         self.rows += 1;
         Ok(())
@@ -51,8 +53,7 @@ impl<'f> Staged<'f> {
         findings: &mut Findings,
     ) -> Result<(), EngineError> {
         for ((field, column), (text, list)) in self.fields.iter().zip(&mut self.cells).zip(row) {
-            let converted = conversion.cell(field, text, list);
-            match converted.and_then(|cell| demanded(field, &cell).map(|()| cell)) {
+            match acceptable(conversion, field, text, list) {
                 Ok(cell) => column.push(&cell)?,
                 Err(fault) => {
                     findings.add(self.rows, Stage::Value, &field.code, &fault, text);
@@ -126,6 +127,18 @@ impl<'f> Staged<'f> {
     }
 }
 
+/// The cell to write, as kintone will take it.
+fn acceptable<'t>(
+    conversion: Conversion<'_>,
+    field: &TargetField,
+    text: &'t str,
+    list: bool,
+) -> Result<Cow<'t, str>, Fault> {
+    let cell = conversion.cell(field, text, list)?;
+    demanded(field, &cell)?;
+    Ok(cell)
+}
+
 /// A key in one spelling.
 pub(super) fn normal_key(cell: &str, numeric: bool) -> String {
     if numeric && is_number(cell) {
@@ -147,6 +160,18 @@ impl SourceRows {
             Self::Values(rows) => rows.len(),
             Self::Relation { relation, .. } => relation.rows(),
         }
+    }
+
+    /// Names and values of the key fields of a row; empty without keys.
+    fn key(&self, row: usize, fields: &[TargetField], keys: &[usize]) -> String {
+        let parts: Vec<String> = keys
+            .iter()
+            .filter_map(|place| {
+                let code = &fields.get(*place)?.code;
+                Some(format!("{code} = {}", self.cell(row, *place).0))
+            })
+            .collect();
+        parts.join(", ")
     }
 
     /// A cell and whether it is a list already.
@@ -203,6 +228,7 @@ impl Dml<'_, '_> {
         app: AppId,
         fields: &'f [TargetField],
         rows: &Rows,
+        keys: &[usize],
         inspection: &BoundInspection,
     ) -> Result<Inspected<'f>, EngineError> {
         let source = self.source_rows(rows)?;
@@ -213,6 +239,7 @@ impl Dml<'_, '_> {
             precision,
         };
         let (mut staged, mut findings) = (Staged::new(fields), Findings::default());
+        let in_row = |error, row| in_row(error, row, &source.key(row, fields, keys));
         let mut evaluator = Evaluator::new();
         for row in 0..source.rows() {
             let cells = (0..fields.len()).map(|column| source.cell(row, column));
@@ -300,8 +327,14 @@ pub(super) fn written(
     }
 }
 
-/// Names the source row of a value that does not fit.
-fn in_row(error: EngineError, row: usize) -> EngineError {
+/// Names the source row, and its key, of a value that does not fit.
+fn in_row(error: EngineError, row: usize, key: &str) -> EngineError {
     let number = row + 1;
-    error.context(&say!("source row {number}", "元データの {number} 行目"))
+    if key.is_empty() {
+        return error.context(&say!("source row {number}", "元データの {number} 行目"));
+    }
+    error.context(&say!(
+        "source row {number} ({key})",
+        "元データの {number} 行目 ({key})"
+    ))
 }

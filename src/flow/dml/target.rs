@@ -14,6 +14,8 @@ pub(in crate::flow) struct TargetField {
     pub kind: FieldType,
     /// Options, where the form lists them.
     pub options: Option<Vec<String>>,
+    /// No two records may have the same value.
+    pub unique: bool,
     /// What kintone demands of its values.
     pub constraints: Constraints,
     /// Whether kintone takes a value depends on what other records of the app hold at that moment: a unique value may
@@ -73,16 +75,22 @@ fn field(form: &Form, name: &Name) -> Result<TargetField, EngineError> {
         code: text.clone(),
         kind: field.kind,
         options: field.options.clone(),
+        unique: field.unique,
         constraints: field.constraints.clone(),
         entangled: field.unique || field.lookup_within,
     })
+}
+
+/// Whether a value must be given; kintone does not insist on one for radio buttons (KTB-101).
+pub(super) fn is_demanded(kind: FieldType, constraints: &Constraints) -> bool {
+    constraints.required && kind != FieldType::RadioButton
 }
 
 /// Fields that a new record must have a value for, but gets none from a statement that writes only `written`.
 pub(super) fn unwritten_required(form: &Form, written: &[TargetField]) -> Vec<String> {
     form.fields
         .iter()
-        .filter(|field| field.constraints.required && !field.constraints.has_default)
+        .filter(|field| is_demanded(field.kind, &field.constraints) && !field.constraints.has_default)
         .filter(|field| field.kind.is_writable() && !field.lookup_copy)
         .filter(|field| written.iter().all(|own| own.code != field.code))
         .map(|field| field.code.clone())

@@ -22,6 +22,7 @@ use super::chunk::{Batch, Operation, Pace, Sender, requests};
 use super::convert::Conversion;
 use super::inspect::Findings;
 use super::stage::{Staged, normal_key, written};
+use super::unique::{find_repeated, refuse_repeated};
 use super::{Dml, Done};
 
 /// The FROM source in memory, found by its key.
@@ -193,6 +194,11 @@ impl Dml<'_, '_> {
             self.refuse_incomplete()?;
         }
         let mut done = Done::default();
+        if inspection.isolates() {
+            find_repeated(&staged, &[], &mut findings);
+        } else {
+            refuse_repeated(&staged, &[])?;
+        }
         let wrong = findings.wrong_rows();
         if !self.sort_out(
             inspection,

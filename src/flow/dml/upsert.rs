@@ -13,10 +13,11 @@ use crate::flow::sql::message::say;
 
 use super::bind::{BoundUpsert, Rows};
 use super::chunk::{Batch, EventKey, Operation, Pace, Sender, requests};
-use super::fault::{self, Fault};
+use super::fault::{self, Fault, refuse_missing};
 use super::inspect::{Findings, Stage};
 use super::stage::{Staged, normal_key};
 use super::target::TargetField;
+use super::unique::{find_repeated, refuse_repeated};
 use super::{Dml, Done};
 
 /// Keys of one lookup request.
@@ -32,10 +33,11 @@ struct Existing {
 impl Dml<'_, '_> {
     pub(super) fn upsert(&mut self, upsert: &BoundUpsert) -> Result<Done, EngineError> {
         let inspection = &upsert.inspection;
-        let mut rows = self.stage(upsert.app, &upsert.fields, &upsert.rows, inspection)?;
+        let mut rows = self.stage(upsert.app, &upsert.fields, &upsert.rows, &upsert.keys, inspection)?;
         let mut done = Done::default();
         if inspection.isolates() {
             find_keys(&rows.staged, &upsert.keys, &mut rows.findings);
+            find_repeated(&rows.staged, &upsert.keys, &mut rows.findings);
             if !upsert.unwritten.is_empty() {
                 let existing = self.existing(upsert, &rows.staged, &rows.findings)?;
                 for row in 0..rows.staged.rows {
@@ -46,6 +48,7 @@ impl Dml<'_, '_> {
             }
         } else {
             check_keys(&rows.staged, &upsert.keys)?;
+            refuse_repeated(&rows.staged, &upsert.keys)?;
         }
         let (mut staged, findings) = rows.parts();
         if !self.sort_out(
@@ -61,11 +64,21 @@ impl Dml<'_, '_> {
         if staged.rows == 0 && self.permit.is_some() {
             return Ok(done);
         }
-        if upsert.native && self.config.native_upsert && self.permit.is_some() {
+        let native = upsert.native && self.config.native_upsert && self.permit.is_some();
+        if native && upsert.unwritten.is_empty() {
             done.written = self.native(upsert, &staged)?;
             return Ok(done);
         }
         let existing = self.existing(upsert, &staged, &Findings::default())?;
+        // Which rows add a record, and so lack what the statement does not write, only kintone knows.
+        let added = (0..staged.rows).find(|row| !existing.contains_key(&staged.key(*row, &upsert.keys)));
+        if let Some(row) = added {
+            refuse_missing(&upsert.unwritten, row)?;
+        }
+        if native {
+            done.written = self.native(upsert, &staged)?;
+            return Ok(done);
+        }
         if let Some(dry_run) = self.config.dry_run {
             done.preview = Some(preview(
                 upsert,

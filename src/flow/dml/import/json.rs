@@ -150,6 +150,7 @@ mod tests {
             code: code.into(),
             kind,
             options: None,
+            unique: false,
             constraints: Constraints::default(),
         })
     }
