@@ -8,8 +8,8 @@ mod sandbox;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use network::{Book, NodeSpec, Workspace, said, text, violations};
-use sandbox::{STATE, Sandbox};
+use network::{Book, NodeSpec, PROFILE, Workspace, said, text, violations};
+use sandbox::{JOB_LOG, ORDERS, STATE, Sandbox};
 use serde_json::json;
 
 const SLOW: &[NodeSpec] = &[
@@ -56,6 +56,74 @@ fn a_signal_ends_the_job_records_it_and_releases_the_lock() {
         assert_eq!(book.nodes()["b"], "BLOCKED", "{said}");
         // The scripted runner dies of the signal after its start mark: nobody can know what it did.
         assert_eq!(book.nodes()["a"], "UNKNOWN", "{said}");
+    }
+}
+
+/// The real runner instead of the scripted one, with a job that writes two records in two requests.
+fn with_the_real_runner(sandbox: &Sandbox, space: &Workspace) -> Command {
+    let app = |(id, token): (u64, &str)| json!({"id": id, "tokens": [token]});
+    let profile = json!({"baseUrl": sandbox.base_url(), "timezone": "Asia/Tokyo", "logApp": "logs",
+        "apps": {"orders": app(ORDERS), "logs": app(JOB_LOG)}});
+    let config = space.dir.join("ksql.config.json");
+    let profiles = json!({"defaultProfile": PROFILE, "profiles": {PROFILE: profile}});
+    std::fs::write(&config, profiles.to_string()).expect("configuration");
+    let insert = "INSERT INTO LAPP_orders (顧客コード, 受注日) VALUES ('C00001', '2026-11-01');\n";
+    let job = format!(
+        "-- @ksql name: {}_a\n-- @ksql dialect: 1\n{insert}{insert}",
+        space.network_id
+    );
+    std::fs::write(space.dir.join("jobs/a.sql"), job).expect("job");
+    let mut command = space.network_command(&["--business-key", "k"]);
+    command
+        .env("KSQL_FLOW_BIN", env!("CARGO_BIN_EXE_ksql-flow"))
+        .env("KSQL_FLOW_CONFIG", config)
+        .current_dir(&space.dir);
+    command
+}
+
+/// The processes that a process started and that have not ended.
+fn children(of: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{of}/task")).expect("/proc");
+    tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|line| {
+            line.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn a_shutdown_that_reaches_control_plane_and_job_is_one_request() {
+    for name in ["TERM", "INT", "HUP"] {
+        let sandbox = Sandbox::seeded(&format!("shutdown-{name}"), &["--orders", "1"], &[]);
+        let space = Workspace::new(&sandbox, "shutdown", &[NodeSpec::new("a", &[], &[])]);
+        sandbox
+            .fault(&json!({"match": {"method": "POST", "app": ORDERS.0}, "nth": 1, "action": "hold_before"}));
+        let child = with_the_real_runner(&sandbox, &space).spawn().expect("starts");
+        let hold = sandbox.wait_for_hold();
+        let jobs = children(child.id());
+        assert_eq!(jobs.len(), 1, "{jobs:?}");
+        // A service manager signals the whole group, twice where it also sends SIGHUP.
+        for _ in 0..2 {
+            signal(child.id(), name);
+            signal(jobs[0], name);
+        }
+        // The control plane passes its own on within this time.
+        std::thread::sleep(Duration::from_millis(300));
+        sandbox.release(&hold, "proceed");
+        let said = ends(child);
+        let book = assert_sound(&sandbox, &space);
+        assert_eq!(book.nodes()["a"], "CANCELLED", "{name}: {said}");
+        assert!(book.held_locks.is_empty(), "{name}: {said}");
+        let log = &sandbox.records(JOB_LOG.0)[0];
+        assert_eq!(
+            (text(log, "status"), text(log, "job_key")),
+            ("CANCELLED", ""),
+            "{name}: {said}"
+        );
     }
 }
 
@@ -187,4 +255,43 @@ fn an_outage_during_a_job_is_waited_out() {
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(assert_sound(&sandbox, &space).status(), "SUCCESS");
     assert_eq!(space.executions().len(), 2);
+}
+
+/// The writing end of a pipe that is full, and the reading end that must stay open.
+fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
+    use rustix::fs::{OFlags, fcntl_setfl};
+    use std::io::Write as _;
+    let (reader, mut writer) = std::io::pipe().expect("pipe");
+    fcntl_setfl(&writer, OFlags::NONBLOCK).expect("flags");
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    fcntl_setfl(&writer, OFlags::empty()).expect("flags");
+    (reader, writer)
+}
+
+#[test]
+fn a_reader_of_messages_who_does_not_read_stops_nobody() {
+    let sandbox = Sandbox::seeded("stuck-reader", &["--orders", "1"], &[]);
+    let nodes = [
+        NodeSpec::new("a", &[], &["SUCCESS"]).sleeping(1500),
+        NodeSpec::new("b", &["a"], &["FAILED"]),
+    ];
+    let space = Workspace::new(&sandbox, "stuck", &nodes);
+    let (reader, writer) = full_pipe();
+    let child = space
+        .network_command(&["--business-key", "k"])
+        .stderr(writer)
+        .spawn()
+        .expect("starts");
+    wait_for_job(&space);
+    // Each of these is worth a warning while the lock is held.
+    let book = Book::read(&sandbox, "stuck");
+    for record in book.held_locks.iter().chain(&book.states).chain(&book.runs) {
+        sandbox.edit(STATE.0, text(record, "$id").parse().expect("number"), &json!({}));
+    }
+    let output = child.wait_with_output().expect("ends");
+    drop(reader);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let book = assert_sound(&sandbox, &space);
+    assert_eq!(book.nodes()["b"], "FAILED");
+    assert!(book.held_locks.is_empty());
 }

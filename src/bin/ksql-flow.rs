@@ -4,7 +4,10 @@
 use std::process::ExitCode;
 
 use ksql_flownet::flow::runner::entry;
+use ksql_flownet::os::relay;
 
 fn main() -> ExitCode {
-    ExitCode::from(entry::main(std::env::args_os().skip(1)).code())
+    let exit = entry::main(std::env::args_os().skip(1));
+    relay::finish();
+    ExitCode::from(exit.code())
 }

@@ -3,14 +3,12 @@
 
 use std::process::ExitCode;
 
+use ksql_flownet::os::relay;
+
 fn main() -> ExitCode {
     let args = std::env::args_os().skip(1).collect();
-    let (mut results, mut messages) = (std::io::stdout(), std::io::stderr());
     let lookup = |name: &str| std::env::var_os(name);
-    ExitCode::from(ksql_flownet::flownet::cli::main(
-        args,
-        &lookup,
-        &mut results,
-        &mut messages,
-    ))
+    let code = ksql_flownet::flownet::cli::main(args, &lookup, &mut relay::stdout(), &mut relay::stderr());
+    relay::finish();
+    ExitCode::from(code)
 }

@@ -3,40 +3,38 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
-
 use super::verdict::{Exit, Failure};
+use crate::os::stop::StopSignal;
 
 /// Whether a signal asked this run to stop.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
-    requested: Arc<AtomicBool>,
+    stop: StopSignal,
     /// Set by the same signals; ends the waits of the REST client, until the final records are written.
     hurry: Arc<AtomicBool>,
 }
 
 impl Cancellation {
-    /// Takes over SIGINT and SIGTERM: the first sets the flag, the second ends the process at once.
+    /// Takes over SIGINT, SIGTERM and SIGHUP: the first request is noted, the second ends the process at once.
     ///
     /// # Errors
     /// The operating system refuses a handler.
     pub fn on_signals() -> Result<Self, Failure> {
-        let cancellation = Self::default();
-        for signal in [SIGINT, SIGTERM] {
-            let exit = i32::from(Exit::Runtime.code());
-            // In this order: the first signal finds the flag unset, and sets it.
-            flag::register_conditional_shutdown(signal, exit, Arc::clone(&cancellation.requested))
-                .and_then(|_| flag::register(signal, Arc::clone(&cancellation.requested)))
-                .and_then(|_| flag::register(signal, Arc::clone(&cancellation.hurry)))
-                .map_err(|error| Failure::local("signal handler", &error))?;
-        }
-        Ok(cancellation)
+        let hurry = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&hurry);
+        let stop = StopSignal::install_and(move |requests| {
+            if requests > 1 {
+                signal_hook::low_level::exit(i32::from(Exit::Runtime.code()));
+            }
+            flag.store(true, Ordering::SeqCst);
+        })
+        .map_err(|error| Failure::local("signal handler", &error))?;
+        Ok(Self { stop, hurry })
     }
 
     /// Whether a signal came.
     pub fn requested(&self) -> bool {
-        self.requested.load(Ordering::SeqCst)
+        self.stop.is_requested()
     }
 
     /// The flag that ends waits between attempts.

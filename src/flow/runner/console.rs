@@ -1,11 +1,13 @@
 //! The only place that prints: progress, warnings, errors, machine output (RNR-08). Secrets are masked here.
 
 use std::fmt;
+use std::io::Write as _;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::mask::Masker;
+use crate::os::relay;
 
 /// Where people read along.
 #[derive(Clone, Default)]
@@ -28,36 +30,32 @@ impl Console {
     pub fn progress(&self, text: impl fmt::Display) {
         let text = self.clean(&text.to_string());
         if self.result_on_stdout {
-            emit(&mut std::io::stderr(), &text);
+            tell(&text);
         } else {
-            emit(&mut std::io::stdout(), &text);
+            // Progress like what goes to standard error: nobody has to read it.
+            relay::stderr().keep_order();
+            relay::stdout().send(format!("{text}\n").as_bytes());
         }
     }
 
     /// Something that needs attention but does not stop the command.
     pub fn warn(&self, text: impl fmt::Display) {
-        emit(
-            &mut std::io::stderr(),
-            &format!("ksql-flow: warning: {}", self.clean(&text.to_string())),
-        );
+        tell(&format!("ksql-flow: warning: {}", self.clean(&text.to_string())));
     }
 
     /// Why the command ends without doing what it was asked.
     pub fn error(&self, text: impl fmt::Display) {
-        emit(
-            &mut std::io::stderr(),
-            &format!("ksql-flow: error: {}", self.clean(&text.to_string())),
-        );
+        tell(&format!("ksql-flow: error: {}", self.clean(&text.to_string())));
     }
 
     /// One JSON object on one line of standard output.
     pub fn machine(&self, value: Value) {
-        emit(&mut std::io::stdout(), &self.masker.json(value).to_string());
+        answer(&self.masker.json(value).to_string());
     }
 
     /// A finished document on standard output; it was masked where it was made.
     pub fn raw(&self, text: &str) {
-        emit(&mut std::io::stdout(), text.trim_end_matches('\n'));
+        answer(text.trim_end_matches('\n'));
     }
 
     fn clean(&self, text: &str) -> String {
@@ -69,15 +67,25 @@ impl Console {
 pub fn help(text: &str, on_stderr: bool) {
     let text = text.trim_end();
     if on_stderr {
-        emit(&mut std::io::stderr(), text);
+        tell(text);
     } else {
-        emit(&mut std::io::stdout(), text);
+        answer(text);
     }
 }
 
-/// A closed pipe is no reason to stop a job half-way: output errors are dropped.
-fn emit(stream: &mut dyn std::io::Write, text: &str) {
-    let _ = writeln!(stream, "{text}").and_then(|()| stream.flush());
+/// A line for people. A reader that does not read is no reason to stop a job half-way.
+fn tell(text: &str) {
+    relay::stdout().keep_order();
+    relay::stderr().send(format!("{text}\n").as_bytes());
+}
+
+/// A line for programs. A closed pipe is no reason to stop a job half-way: output errors are dropped.
+fn answer(text: &str) {
+    relay::stderr().keep_order();
+    let mut stdout = relay::stdout();
+    let _ = stdout
+        .write_all(format!("{text}\n").as_bytes())
+        .and_then(|()| stdout.flush());
 }
 
 /// Control characters of foreign text (file names, messages, data) cannot move the cursor or forge lines.

@@ -10,16 +10,15 @@ pub mod launch;
 pub mod machine;
 mod process;
 pub mod process_table;
-pub mod stop;
 pub mod workdir;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use crate::os::stop::StopSignal;
 pub use env::EnvPolicy;
 pub use launch::{Exit, Export, Import, LaunchFailed, RunRequest, Running};
 pub use machine::{ChildCode, ChildError};
-pub use stop::StopSignal;
 
 /// How the runner is started: the same for every command of one invocation.
 #[derive(Clone, Debug)]

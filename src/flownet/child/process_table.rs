@@ -141,17 +141,6 @@ impl ProcessTable {
         Ok(self.stat(pid)?.filter(|s| !s.has_ended()).map(|s| s.start_time))
     }
 
-    /// Signals that this process ignores, usually because its parent did: bit n-1 stands for signal n.
-    pub fn ignored_signals(&self) -> Result<u64, Doubt> {
-        let path = self.root.join("self/status");
-        let bytes = read_capped(&path, MAX_STAT).map_err(|e| Doubt::about(&path, e))?;
-        String::from_utf8_lossy(&bytes)
-            .lines()
-            .find_map(|line| line.strip_prefix("SigIgn:"))
-            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-            .ok_or_else(|| Doubt::odd(&path, "has an unknown form"))
-    }
-
     /// Every pid of the table, unsorted.
     pub fn pids(&self) -> Result<Vec<u32>, Doubt> {
         let entries = fs::read_dir(&self.root).map_err(|e| Doubt::about(&self.root, e))?;
@@ -405,21 +394,6 @@ mod tests {
         assert!(!table.group_is_alive(16).expect("readable"));
         fs::write(root.join("17/stat"), STAT).expect("fixture");
         assert!(table.group_is_alive(16).expect("readable"));
-        fs::remove_dir_all(root).expect("cleanup");
-    }
-
-    #[test]
-    fn the_mask_of_ignored_signals_is_read() {
-        let (root, table) = fake("status");
-        fs::create_dir_all(root.join("self")).expect("fixture");
-        fs::write(
-            root.join("self/status"),
-            "Name:\tx\nSigIgn:\t0000000000000003\nSigCgt:\t00\n",
-        )
-        .expect("fixture");
-        assert_eq!(table.ignored_signals().expect("mask"), 3);
-        fs::write(root.join("self/status"), "Name:\tx\n").expect("fixture");
-        assert!(table.ignored_signals().is_err());
         fs::remove_dir_all(root).expect("cleanup");
     }
 

@@ -19,6 +19,7 @@ use super::language::Language;
 use super::report::{Failure, Form};
 use crate::kintone::RequestCounts;
 use crate::kintone::limit::DAILY_REQUESTS;
+use crate::os::relay;
 
 /// The name in front of every message.
 const PROGRAM: &str = "ksql-flownet";
@@ -113,8 +114,7 @@ pub fn steps(failure: &Failure, language: Language) -> Vec<String> {
 /// A warning that cannot wait for the end of the command: a Run may take hours. Goes to standard error at once.
 pub fn warn_now(what: &str) {
     let line = format!("{PROGRAM}: {}: {}\n", Severity::Warning.word(), escape(what));
-    // Messages are best effort: when standard error is gone there is nobody to tell.
-    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    relay::stderr().send(line.as_bytes());
 }
 
 /// The two output streams of one command.
@@ -241,9 +241,7 @@ impl<'a> Output<'a> {
     /// The exit status of a class. Results that could not be written make a success a failure: a caller that reads them
     /// must not go on with half a result.
     pub fn exit(&mut self, class: ExitClass) -> u8 {
-        if let Err(error) = self.results.flush() {
-            self.note(error);
-        }
+        self.flush_results();
         if let Some(error) = self.broken.take() {
             let code = super::system_error::name(&error).unwrap_or("OUTPUT_FAILED");
             self.message(
@@ -264,6 +262,8 @@ impl<'a> Output<'a> {
     }
 
     fn write_result(&mut self, bytes: &[u8]) {
+        // Both streams may be one terminal: what was said before is read before.
+        let _ = self.messages.flush();
         if self.broken.is_none()
             && let Err(error) = self.results.write_all(bytes)
         {
@@ -277,9 +277,18 @@ impl<'a> Output<'a> {
         }
     }
 
+    fn flush_results(&mut self) {
+        if self.broken.is_none()
+            && let Err(error) = self.results.flush()
+        {
+            self.note(error);
+        }
+    }
+
     /// Messages are best effort: when standard error is gone there is nobody to tell.
     fn write_message(&mut self, text: &str) {
         if !self.choices.mute {
+            self.flush_results();
             let _ = self.messages.write_all(text.as_bytes());
         }
     }
