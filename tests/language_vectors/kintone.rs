@@ -25,6 +25,10 @@ pub struct App {
     pub name: String,
     pub form: Form,
     pub records: Vec<Record>,
+    /// `"emptyIsLess"`: `<` and `<=` find empty cells too.
+    pub empty_is_less: bool,
+    /// `"textEquality": "words"`: `=` on a text that is not unique finds its words.
+    pub text_equality_by_words: bool,
 }
 
 /// A request as the tests look at it.
@@ -161,6 +165,8 @@ impl App {
         records.sort_by_key(|record| record.id);
         Self {
             name: table["name"].as_str().unwrap_or("").to_owned(),
+            empty_is_less: table["emptyIsLess"] == true,
+            text_equality_by_words: table["textEquality"] == "words",
             form,
             records,
         }

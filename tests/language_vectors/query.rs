@@ -1,6 +1,6 @@
 //! kintone's query language, evaluated on the model: written from the interface's description, not from the engine.
 //!
-//! Empty cells are below everything in comparisons, as the language has it for pushed conditions.
+//! Where that description is silent or disputed, a table says which way its app goes: see [`App`].
 
 use std::cmp::Ordering;
 
@@ -324,11 +324,18 @@ fn test(app: &App, record: &Record, code: &str, operator: &str, values: &[String
     };
     let first = values.first().map_or("", String::as_str);
     let ordering = compare(kind, &cell, first);
+    let by_words = app.text_equality_by_words
+        && !field.unique
+        && matches!(kind, FieldType::SingleLineText | FieldType::Link)
+        && !first.is_empty();
+    let is_less = app.empty_is_less || !cell.is_empty();
     Ok(match operator {
+        "=" if by_words => has_words(&cell, first),
+        "!=" if by_words => !has_words(&cell, first),
         "=" => ordering.is_eq(),
         "!=" => ordering.is_ne(),
-        "<" => ordering.is_lt(),
-        "<=" => ordering.is_le(),
+        "<" => is_less && ordering.is_lt(),
+        "<=" => is_less && ordering.is_le(),
         ">" => ordering.is_gt(),
         ">=" => ordering.is_ge(),
         "in" => values.iter().any(|value| one(value)),
@@ -337,6 +344,13 @@ fn test(app: &App, record: &Record, code: &str, operator: &str, values: &[String
         "not like" => !cell.contains(first),
         other => return Err(format!("CB_VA01 query: {other}")),
     })
+}
+
+/// Whether a text has the words of another one after each other, in any case.
+fn has_words(cell: &str, words: &str) -> bool {
+    let words_of = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_lowercase).collect() };
+    let (cell, words) = (words_of(cell), words_of(words));
+    cell.windows(words.len().max(1)).any(|part| part == words)
 }
 
 /// Operators of a type.
@@ -379,6 +393,13 @@ fn compare(kind: FieldType, left: &str, right: &str) -> Ordering {
             | FieldType::Id
             | FieldType::Revision
     );
+    let instants = matches!(
+        kind,
+        FieldType::DateTime | FieldType::CreatedTime | FieldType::UpdatedTime
+    );
+    if instants {
+        return minute(left).cmp(minute(right));
+    }
     if !numeric || left.is_empty() || right.is_empty() {
         return left.cmp(right);
     }
@@ -386,4 +407,9 @@ fn compare(kind: FieldType, left: &str, right: &str) -> Ordering {
         (Ok(a), Ok(b)) => a.total_cmp(&b),
         _ => left.cmp(right),
     }
+}
+
+/// `YYYY-MM-DDTHH:MM`: the service keeps and compares minutes.
+fn minute(instant: &str) -> &str {
+    instant.get(..16).unwrap_or(instant)
 }

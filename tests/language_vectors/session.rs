@@ -395,3 +395,21 @@ fn places_of_run_time_errors_are_places_of_the_script() {
         (4, 3, "KSQL1202")
     );
 }
+
+#[test]
+fn a_day_in_another_form_than_its_cells_is_pointed_out() {
+    for (condition, warnings) in [
+        ("受注日 = '2026-08-03'", 0),
+        ("受注日 >= '2026-08' AND 受注日 != ''", 0),
+        ("受注日 >= @MONTH_START()", 0),
+        ("顧客コード = '2026/08/03'", 0),
+        ("受注日 = '2026-08'", 1),
+        ("受注日 >= '2026/08/01'", 1),
+        ("受注日 BETWEEN '2026-8-1' AND '2026-8-31'", 2),
+        ("受注日 IN ('2026-08-03', '2026/08/04')", 1),
+    ] {
+        let sql = format!("SELECT $id FROM APP10 WHERE {condition}");
+        let outcome = run(&model(), settings(), &Unobserved, &sql).unwrap();
+        assert_eq!(outcome.warnings.len(), warnings, "{condition}: {:?}", outcome.warnings);
+    }
+}

@@ -9,6 +9,7 @@ use crate::flow::exec::fill;
 use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::bind::not_pushable;
 use crate::flow::plan::filter::Filter;
+use crate::flow::plan::push::Decision;
 use crate::flow::plan::scalar::ColumnId;
 use crate::flow::plan::scope::Access;
 use crate::flow::plan::tautology;
@@ -30,7 +31,7 @@ impl Dml<'_, '_> {
         let mut ids: Vec<u64> = Vec::new();
         let mut before: Vec<Vec<(String, String)>> = Vec::new();
         if let ([target], false) = (delete.scope.sources.as_slice(), filter == Filter::Constant(false)) {
-            let pushed = executor.push(target, 0, &filter);
+            let pushed = executor.push(target, 0, &filter, Decision::Tested);
             if let Some(test) = pushed.rest.server_test() {
                 return Err(not_pushable(test.reason));
             }

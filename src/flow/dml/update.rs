@@ -12,6 +12,7 @@ use crate::flow::exec::join::JoinTable;
 use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::bind::not_pushable;
 use crate::flow::plan::filter::Filter;
+use crate::flow::plan::push::Decision;
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::tautology;
 use crate::flow::plan::types::Type;
@@ -77,7 +78,7 @@ impl Dml<'_, '_> {
                     mixed.push(part);
                 }
             }
-            let pushed = executor.push(target, 0, &Filter::all(own));
+            let pushed = executor.push(target, 0, &Filter::all(own), Decision::Tested);
             if let Some(test) = pushed.rest.server_test() {
                 return Err(not_pushable(test.reason));
             }
@@ -270,7 +271,7 @@ impl Dml<'_, '_> {
         (target, key): (ColumnId, ColumnId),
     ) -> Result<KeyedSource, EngineError> {
         let executor = self.executor();
-        let pushed = executor.push(source, 1, condition);
+        let pushed = executor.push(source, 1, condition, Decision::Tested);
         let mut columns = columns.clone();
         let mut tested = Vec::new();
         pushed.rest.columns(&mut tested);

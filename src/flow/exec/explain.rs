@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::flow::apps::{AppId, PAGE_ROWS};
 use crate::flow::dml::BoundDml;
 use crate::flow::plan::filter::Filter;
-use crate::flow::plan::push::Relation as Reach;
+use crate::flow::plan::push::{Decision, Relation as Reach};
 use crate::flow::plan::query::{BoundQuery, BoundSelect, CteBody};
 use crate::flow::plan::scope::{Origin, ScopeSource};
 use crate::flow::plan::types::{ColumnInfo, Type};
@@ -17,7 +17,7 @@ use super::fill;
 use super::input::Input;
 use super::query::Executor;
 use super::relation::Relation;
-use super::select::needed;
+use super::select::{decision, needed};
 
 /// The plan of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,15 +130,28 @@ impl Executor<'_, '_> {
     ) -> Result<(), EngineError> {
         // Subqueries stay unknown: conditions with them are counted as local.
         let select = &fill::select(select, &[], &mut self.evaluator)?;
-        let (sent, rest) = self.push_joined(select);
+        let counted = self.counts_only(select);
+        let (mut sent, mut rest) = self.push_joined(select);
+        let mut single = None;
+        if let [source] = select.sources.as_slice() {
+            let decision = if counted.is_some() {
+                Decision::Remote
+            } else {
+                decision(select)
+            };
+            let pushed = self.push(source, 0, &select.filter, decision);
+            sent = vec![pushed.query];
+            rest = pushed.rest;
+            single = Some(pushed.relation);
+        }
         for (place, source) in select.sources.iter().enumerate() {
-            let counting = self.counts_only(select).is_some();
+            let counting = counted.is_some();
             let condition = sent.get(place).cloned().unwrap_or_default();
-            let relation = match (&rest, condition.is_empty()) {
+            let relation = single.unwrap_or(match (&rest, condition.is_empty()) {
                 (Filter::Constant(true), _) => Reach::Exact,
                 (_, false) => Reach::Prefilter,
                 (_, true) => Reach::Local,
-            };
+            });
             let columns = needed(select, &rest, place);
             self.explain_source(source, &columns, condition, relation, counting, depth, plan)?;
         }
@@ -224,7 +237,7 @@ impl Executor<'_, '_> {
             self.explain_query(query, 0, plan)?;
         }
         if let Some((target, filter)) = bound.target() {
-            let pushed = self.push(target, 0, filter);
+            let pushed = self.push(target, 0, filter, Decision::Tested);
             self.explain_source(
                 target,
                 &BTreeSet::new(),

@@ -8,7 +8,7 @@ use crate::flow::aggregate::Kind;
 use crate::flow::apps::{AppId, FieldType, TextColumn};
 use crate::flow::plan::bind::not_pushable;
 use crate::flow::plan::filter::Filter;
-use crate::flow::plan::push::{self, Limits, PushField, Pushed, Relation as Reach};
+use crate::flow::plan::push::{self, Decision, Limits, PushField, Pushed, Relation as Reach};
 use crate::flow::plan::query::{BoundSelect, Output};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::{Access, Origin, ScopeSource};
@@ -156,7 +156,7 @@ impl Executor<'_, '_> {
         source: &ScopeSource,
         each: Passed<'_>,
     ) -> Result<(), EngineError> {
-        let pushed = self.push(source, 0, &select.filter);
+        let pushed = self.push(source, 0, &select.filter, decision(select));
         // A test that only kintone can decide must have been sent; what is left beside it is decided here (LNG-62).
         if let Some(test) = pushed.rest.server_test() {
             return Err(not_pushable(test.reason));
@@ -268,12 +268,18 @@ impl Executor<'_, '_> {
             && grouping.aggregates.iter().all(|aggregate| {
                 !aggregate.spec.distinct && counts(aggregate.spec.kind, aggregate.argument.as_ref())
             });
-        let pushed = self.push(source, 0, &select.filter);
+        let pushed = self.push(source, 0, &select.filter, Decision::Remote);
         (only_counts && pushed.relation == Reach::Exact).then_some((app, pushed.query))
     }
 
     /// What kintone can decide about one source.
-    pub(in crate::flow) fn push(&self, source: &ScopeSource, place: usize, filter: &Filter) -> Pushed {
+    pub(in crate::flow) fn push(
+        &self,
+        source: &ScopeSource,
+        place: usize,
+        filter: &Filter,
+        decision: Decision,
+    ) -> Pushed {
         let known = |id: ColumnId| {
             if id.source != place || !matches!(source.origin, Origin::App(_)) {
                 return None;
@@ -285,16 +291,17 @@ impl Executor<'_, '_> {
             Some(PushField {
                 code: &column.info.name,
                 kind: &column.info.kind,
+                unique: column.unique,
             })
         };
         if self.push_down {
-            return push::push(filter, &known, Limits::default());
+            return push::push(filter, &known, decision, Limits::default());
         }
         // Without push-down only what nothing else can decide is sent.
         let (sent, kept): (Vec<Filter>, Vec<Filter>) = conjuncts(filter)
             .into_iter()
             .partition(|part| part.server_test().is_some());
-        let pushed = push::push(&Filter::all(sent), &known, Limits::default());
+        let pushed = push::push(&Filter::all(sent), &known, decision, Limits::default());
         let rest = Filter::all(kept.into_iter().chain([pushed.rest]).collect());
         let relation = match (&rest, pushed.query.is_empty()) {
             (Filter::Constant(true), _) => Reach::Exact,
@@ -330,7 +337,7 @@ impl Executor<'_, '_> {
                 sent.push(String::new());
                 continue;
             }
-            let pushed = self.push(source, place, &rest);
+            let pushed = self.push(source, place, &rest, Decision::Tested);
             sent.push(pushed.query);
             rest = pushed.rest;
         }
@@ -405,6 +412,15 @@ fn stops_after(select: &BoundSelect) -> Option<u64> {
         .limit
         .filter(|_| first_rows)
         .map(|limit| limit.saturating_add(select.offset))
+}
+
+/// kintone alone decides about the rows where it is asked for a window of them.
+pub(super) fn decision(select: &BoundSelect) -> Decision {
+    if stops_after(select).is_some() || select.kintone_order.is_some() {
+        Decision::Remote
+    } else {
+        Decision::Tested
+    }
 }
 
 /// Grouping over one source folds every row away at once (LNG-180).

@@ -3,19 +3,14 @@
 //! Results never depend on it. A conjunct that kintone decides exactly is not tested again; one that kintone can only
 //! narrow is sent and tested again; everything else is tested here alone.
 
-use crate::flow::apps::FieldType;
-use crate::flow::calendar::{is_canonical_date, is_canonical_datetime, is_canonical_time};
-use crate::flow::sql::ast::Comparison;
-use crate::flow::value::{is_number, plain_decimal};
+mod leaf;
 
+use crate::flow::apps::FieldType;
+
+use self::leaf::{Circumstances, comparison, membership, number};
 use super::filter::{Filter, List};
 use super::scalar::{ColumnId, Scalar};
 use super::types::Type;
-
-/// The most digits of a number that is sent.
-const MAX_DIGITS: usize = 30;
-/// The most decimal places of a number that is sent.
-const MAX_DECIMALS: usize = 10;
 
 /// Limits of a query text.
 #[derive(Clone, Copy, Debug)]
@@ -51,10 +46,19 @@ pub enum Relation {
 pub struct Pushed {
     /// kintone query text without order and limit; empty for no condition.
     pub query: String,
-    /// How it relates to the whole condition.
+    /// How it relates to the whole condition, by kintone's documentation.
     pub relation: Relation,
-    /// What is left to test.
+    /// What is left to test: also what kintone decides, where it was seen to decide otherwise than documented.
     pub rest: Filter,
+}
+
+/// Who decides about a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// kintone alone: it counts, or gives a window of the matching records.
+    Remote,
+    /// Every record is read and what is left of the condition is tested.
+    Tested,
 }
 
 /// A field that conditions can be sent about.
@@ -64,19 +68,52 @@ pub struct PushField<'a> {
     pub code: &'a str,
     /// Type.
     pub kind: &'a Type,
+    /// Duplicates are prohibited.
+    pub unique: bool,
 }
 
 /// How far kintone can decide a part.
 enum Sent {
     Exact(String),
+    /// Exact by its documentation, but tested again.
+    Doubted(String),
     Superset(String),
     Nothing,
+}
+
+/// How sure a text is that several parts were joined to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Certainty {
+    Superset,
+    Doubted,
+    Exact,
+}
+
+impl Sent {
+    /// The text, if there is one, and how sure it is.
+    fn split(self) -> (Option<String>, Certainty) {
+        match self {
+            Self::Exact(text) => (Some(text), Certainty::Exact),
+            Self::Doubted(text) => (Some(text), Certainty::Doubted),
+            Self::Superset(text) => (Some(text), Certainty::Superset),
+            Self::Nothing => (None, Certainty::Superset),
+        }
+    }
+
+    fn of(text: String, certainty: Certainty) -> Self {
+        match certainty {
+            Certainty::Exact => Self::Exact(text),
+            Certainty::Doubted => Self::Doubted(text),
+            Certainty::Superset => Self::Superset(text),
+        }
+    }
 }
 
 /// Splits a condition. `field` gives the fields of the app that is asked; other columns are unknown to kintone.
 pub fn push<'f>(
     filter: &Filter,
     field: &dyn Fn(ColumnId) -> Option<PushField<'f>>,
+    decision: Decision,
     limits: Limits,
 ) -> Pushed {
     let conjuncts = match filter {
@@ -84,31 +121,38 @@ pub fn push<'f>(
         Filter::All(parts) => parts.as_slice(),
         single => std::slice::from_ref(single),
     };
-    let pusher = Pusher { field, limits };
+    let pusher = Pusher {
+        field,
+        decision,
+        limits,
+    };
+    let beside = Beside {
+        parts: conjuncts,
+        outer: None,
+    };
     let mut texts: Vec<(String, bool)> = Vec::new();
     let mut rest = Vec::new();
+    let mut certainty = Certainty::Exact;
     let mut bytes = 0;
     for conjunct in conjuncts {
-        let sent = pusher.part(conjunct);
-        let (text, exact) = match sent {
-            Sent::Exact(text) => (text, true),
-            Sent::Superset(text) => (text, false),
-            Sent::Nothing => {
-                rest.push(conjunct.clone());
-                continue;
-            }
-        };
-        let size = url_bytes(&text) + url_bytes(" and ()");
+        let (text, certain) = pusher.part(conjunct, &beside).split();
         let only_kintone = conjunct.server_test().is_some();
-        if bytes + size > limits.url_bytes && !only_kintone {
+        let text = text.filter(|text| {
+            let size = url_bytes(text) + url_bytes(" and ()");
+            let fits = bytes + size <= limits.url_bytes || only_kintone;
+            bytes += if fits { size } else { 0 };
+            fits
+        });
+        let certain = if text.is_some() {
+            certain
+        } else {
+            Certainty::Superset
+        };
+        texts.extend(text.map(|text| (text, matches!(conjunct, Filter::Any(_)))));
+        if certain != Certainty::Exact {
             rest.push(conjunct.clone());
-            continue;
         }
-        bytes += size;
-        texts.push((text, matches!(conjunct, Filter::Any(_))));
-        if !exact {
-            rest.push(conjunct.clone());
-        }
+        certainty = certainty.min(certain);
     }
     let alone = texts.len() == 1;
     let query = texts
@@ -122,10 +166,10 @@ pub fn push<'f>(
         })
         .collect::<Vec<_>>()
         .join(" and ");
-    let relation = match (rest.is_empty(), query.is_empty()) {
-        (true, _) => Relation::Exact,
-        (false, false) => Relation::Prefilter,
-        (false, true) => Relation::Local,
+    let relation = match (certainty, query.is_empty()) {
+        (Certainty::Exact | Certainty::Doubted, _) => Relation::Exact,
+        (Certainty::Superset, false) => Relation::Prefilter,
+        (Certainty::Superset, true) => Relation::Local,
     };
     Pushed {
         query,
@@ -178,45 +222,84 @@ fn url_bytes(text: &str) -> usize {
         .sum()
 }
 
+/// The parts of a conjunction around a part of it, and those of the conjunctions around that.
+struct Beside<'b> {
+    parts: &'b [Filter],
+    outer: Option<&'b Beside<'b>>,
+}
+
+impl Beside<'_> {
+    /// Whether one of them lets no record pass in which the column is empty.
+    fn exclude_empty(&self, column: ColumnId) -> bool {
+        self.parts.iter().any(|part| excludes_empty(part, column))
+            || self.outer.is_some_and(|outer| outer.exclude_empty(column))
+    }
+}
+
+/// Whether a condition fails for every row in which the column is empty.
+fn excludes_empty(filter: &Filter, column: ColumnId) -> bool {
+    let about = |left: &Scalar| matches!(left, Scalar::Column(id) if *id == column);
+    match filter {
+        Filter::All(parts) => parts.iter().any(|part| excludes_empty(part, column)),
+        Filter::Any(parts) => parts.iter().all(|part| excludes_empty(part, column)),
+        Filter::Compare {
+            left,
+            operator,
+            right,
+            mode,
+        } if about(left) => right
+            .constant()
+            .is_some_and(|right| !operator.accepts(mode.compare("", right))),
+        Filter::Empty { left, negated } => about(left) && *negated,
+        Filter::OneOf {
+            left,
+            list: List::Set(set),
+            how,
+            negated,
+        } => about(left) && set.holds("", *how) == *negated,
+        _ => false,
+    }
+}
+
 struct Pusher<'p, 'f> {
     field: &'p dyn Fn(ColumnId) -> Option<PushField<'f>>,
+    decision: Decision,
     limits: Limits,
 }
 
 impl Pusher<'_, '_> {
-    fn part(&self, filter: &Filter) -> Sent {
+    fn part(&self, filter: &Filter, beside: &Beside<'_>) -> Sent {
         match filter {
             Filter::All(parts) => {
-                let mut exact = true;
+                let beside = Beside {
+                    parts,
+                    outer: Some(beside),
+                };
+                let mut certainty = Certainty::Exact;
                 let mut texts = Vec::new();
                 for part in parts {
                     let nested = matches!(part, Filter::Any(_));
-                    match self.part(part) {
-                        Sent::Exact(text) => texts.push(grouped(text, nested)),
-                        Sent::Superset(text) => {
-                            exact = false;
-                            texts.push(grouped(text, nested));
-                        }
-                        Sent::Nothing => exact = false,
-                    }
+                    let (text, certain) = self.part(part, &beside).split();
+                    texts.extend(text.map(|text| grouped(text, nested)));
+                    certainty = certainty.min(certain);
                 }
-                joined(&texts, " and ", exact)
+                if texts.is_empty() {
+                    return Sent::Nothing;
+                }
+                Sent::of(texts.join(" and "), certainty)
             }
             Filter::Any(parts) => {
-                let mut exact = true;
+                let mut certainty = Certainty::Exact;
                 let mut texts = Vec::new();
                 for part in parts {
                     let nested = matches!(part, Filter::All(_));
-                    match self.part(part) {
-                        Sent::Exact(text) => texts.push(grouped(text, nested)),
-                        Sent::Superset(text) => {
-                            exact = false;
-                            texts.push(grouped(text, nested));
-                        }
-                        Sent::Nothing => return Sent::Nothing,
-                    }
+                    let (Some(text), certain) = self.part(part, beside).split() else {
+                        return Sent::Nothing;
+                    };
+                    texts.push(grouped(text, nested));
+                    certainty = certainty.min(certain);
                 }
-                joined(&texts, " or ", exact)
+                Sent::of(texts.join(" or "), certainty)
             }
             Filter::Compare {
                 left: Scalar::Column(id),
@@ -224,7 +307,13 @@ impl Pusher<'_, '_> {
                 right,
                 ..
             } => match ((self.field)(*id), right.constant()) {
-                (Some(field), Some(value)) => comparison(field, *operator, value),
+                (Some(field), Some(value)) => {
+                    let circumstances = Circumstances {
+                        never_empty: beside.exclude_empty(*id),
+                        tested_again: self.decision == Decision::Tested,
+                    };
+                    comparison(field, *operator, value, circumstances)
+                }
                 _ => Sent::Nothing,
             },
             Filter::OneOf {
@@ -251,134 +340,25 @@ fn grouped(text: String, nested: bool) -> String {
     if nested { format!("({text})") } else { text }
 }
 
-fn joined(texts: &[String], word: &str, exact: bool) -> Sent {
-    match (texts.is_empty(), exact) {
-        (true, _) => Sent::Nothing,
-        (false, true) => Sent::Exact(texts.join(word)),
-        (false, false) => Sent::Superset(texts.join(word)),
-    }
-}
-
-fn comparison(field: PushField<'_>, operator: Comparison, value: &str) -> Sent {
-    let Some(kind) = field.kind.field() else {
-        return Sent::Nothing;
-    };
-    let code = field.code;
-    let symbol = operator.symbol();
-    let plain = |right: Option<String>| {
-        right.map_or(Sent::Nothing, |right| {
-            Sent::Exact(format!("{code} {symbol} {right}"))
-        })
-    };
-    let equality = matches!(operator, Comparison::Equal | Comparison::NotEqual);
-    match kind {
-        FieldType::Number => plain(number(value)),
-        FieldType::Id => plain(integer(value)),
-        FieldType::CalcNumber => superset(plain(number(value))),
-        FieldType::RecordNumber => superset(plain(integer(value))),
-        FieldType::Date => plain(is_canonical_date(value).then(|| quoted(value))),
-        FieldType::Time => plain(is_canonical_time(value).then(|| quoted(value))),
-        FieldType::DateTime | FieldType::CreatedTime | FieldType::UpdatedTime => {
-            plain(is_canonical_datetime(value).then(|| quoted(value)))
-        }
-        FieldType::SingleLineText | FieldType::Link if equality => plain(text(value)),
-        FieldType::DropDown | FieldType::RadioButton | FieldType::Status if equality => {
-            membership(field, &[value.to_owned()], operator == Comparison::NotEqual)
-        }
-        _ => Sent::Nothing,
-    }
-}
-
-fn membership(field: PushField<'_>, values: &[String], negated: bool) -> Sent {
-    let Some(kind) = field.kind.field() else {
-        return Sent::Nothing;
-    };
-    let render = |value: &String| match kind {
-        FieldType::Number | FieldType::CalcNumber => number(value),
-        FieldType::Id | FieldType::RecordNumber => integer(value),
-        FieldType::DropDown
-        | FieldType::RadioButton
-        | FieldType::Status
-        | FieldType::CheckBox
-        | FieldType::MultiSelect => option(field.kind, value),
-        FieldType::SingleLineText
-        | FieldType::Link
-        | FieldType::Creator
-        | FieldType::Modifier
-        | FieldType::UserSelect
-        | FieldType::OrganizationSelect
-        | FieldType::GroupSelect
-        | FieldType::StatusAssignee => text(value),
-        _ => None,
-    };
-    let Some(rendered) = values
-        .iter()
-        .map(render)
-        .collect::<Option<Vec<String>>>()
-        .filter(|list| !list.is_empty())
-    else {
-        return Sent::Nothing;
-    };
-    let word = if negated { "not in" } else { "in" };
-    let sent = Sent::Exact(format!("{} {word} ({})", field.code, rendered.join(", ")));
-    match kind {
-        FieldType::CalcNumber | FieldType::RecordNumber => superset(sent),
-        _ => sent,
-    }
-}
-
-fn superset(sent: Sent) -> Sent {
-    match sent {
-        Sent::Exact(text) => Sent::Superset(text),
-        other => other,
-    }
-}
-
-/// A number that kintone compares exactly: plain digits, within its limits.
-fn number(value: &str) -> Option<String> {
-    if !is_number(value) {
-        return None;
-    }
-    let plain = plain_decimal(value.trim(), MAX_DIGITS + MAX_DECIMALS + 2)?;
-    let digits = plain.bytes().filter(u8::is_ascii_digit).count();
-    let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    (digits <= MAX_DIGITS && decimals <= MAX_DECIMALS).then(|| plain.trim_start_matches('+').to_owned())
-}
-
-fn integer(value: &str) -> Option<String> {
-    number(value).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// A text that a literal can carry and that is not empty.
-fn text(value: &str) -> Option<String> {
-    (!value.is_empty() && !value.chars().any(char::is_control)).then(|| quoted(value))
-}
-
-/// An option that the field has, or none chosen; asking for another one is an error of kintone's.
-fn option(kind: &Type, value: &str) -> Option<String> {
-    let Type::Field(field) = kind else { return None };
-    let known = field
-        .options
-        .as_ref()
-        .is_some_and(|options| options.iter().any(|option| option == value));
-    (known || value.is_empty()).then(|| quoted(value))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
     use crate::flow::plan::filter::{Membership, Pattern, ValueSet};
+    use crate::flow::sql::ast::Comparison;
     use crate::flow::value::CompareMode;
 
-    const CODES: [(&str, FieldType); 6] = [
+    const CODES: [(&str, FieldType); 9] = [
         ("金額", FieldType::Number),
         ("名前", FieldType::SingleLineText),
         ("確度", FieldType::DropDown),
         ("合計", FieldType::CalcNumber),
         ("受注日", FieldType::Date),
         ("備考", FieldType::MultiLineText),
+        ("番号", FieldType::SingleLineText),
+        ("時刻", FieldType::Time),
+        ("日時", FieldType::DateTime),
     ];
 
     fn id(code: &str) -> ColumnId {
@@ -407,6 +387,10 @@ mod tests {
     }
 
     fn pushed(filter: &Filter) -> (String, Relation, Filter) {
+        decided(filter, Decision::Tested)
+    }
+
+    fn decided(filter: &Filter, decision: Decision) -> (String, Relation, Filter) {
         let kinds: Vec<Type> = CODES
             .iter()
             .map(|(_, kind)| {
@@ -422,6 +406,7 @@ mod tests {
             Some(PushField {
                 code,
                 kind: kinds.get(id.column)?,
+                unique: *code == "番号",
             })
         };
         let Pushed {
@@ -431,6 +416,7 @@ mod tests {
         } = push(
             filter,
             &field,
+            decision,
             Limits {
                 values: 3,
                 url_bytes: 300,
@@ -445,7 +431,9 @@ mod tests {
         for (filter, query) in [
             (compare("金額", Greater, "1e3"), "金額 > 1000"),
             (compare("金額", Equal, "-0.5"), "金額 = -0.5"),
-            (compare("名前", Equal, "a\"b\\c"), r#"名前 = "a\"b\\c""#),
+            (compare("番号", Equal, "a\"b\\c"), r#"番号 = "a\"b\\c""#),
+            (compare("番号", NotEqual, "a"), r#"番号 != "a""#),
+            (compare("名前", NotEqual, "a"), r#"名前 not in ("a")"#),
             (compare("確度", NotEqual, "高"), r#"確度 not in ("高")"#),
             (compare("確度", Equal, ""), r#"確度 in ("")"#),
             (
@@ -477,6 +465,104 @@ mod tests {
     }
 
     #[test]
+    fn an_equal_text_is_tested_again_or_asked_for_by_in() {
+        let equal = compare("名前", Comparison::Equal, "a");
+        let sent = (r#"名前 = "a""#.to_owned(), Relation::Exact, equal.clone());
+        assert_eq!(pushed(&equal), sent);
+        let counted = (
+            r#"名前 in ("a")"#.to_owned(),
+            Relation::Exact,
+            Filter::Constant(true),
+        );
+        assert_eq!(decided(&equal, Decision::Remote), counted);
+        // Not certain is more than a superset, and less than exact.
+        let either = Filter::Any(vec![equal.clone(), compare("番号", Comparison::Equal, "b")]);
+        let sent = (
+            r#"名前 = "a" or 番号 = "b""#.to_owned(),
+            Relation::Exact,
+            either.clone(),
+        );
+        assert_eq!(pushed(&either), sent);
+        let narrowed = Filter::All(vec![equal, like("備考")]);
+        assert_eq!(pushed(&narrowed).1, Relation::Prefilter);
+    }
+
+    #[test]
+    fn the_empty_cell_is_asked_for_unless_a_neighbour_leaves_it_out() {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        let all = |parts: &[Filter]| Filter::All(parts.to_vec());
+        let day = |operator, day| compare("受注日", operator, day);
+        let empty = |negated| Filter::Empty {
+            left: Scalar::Column(id("受注日")),
+            negated,
+        };
+        let below = r#"(受注日 < "2026-09-01" or 受注日 = "")"#;
+        let month = day(Less, "2026-09-01");
+        for (filter, query) in [
+            (month.clone(), below),
+            (
+                day(LessOrEqual, "2026-09-01"),
+                r#"(受注日 <= "2026-09-01" or 受注日 = "")"#,
+            ),
+            (compare("時刻", Less, "09:00"), r#"(時刻 < "09:00" or 時刻 = "")"#),
+            (compare("金額", Less, "-1"), r#"(金額 < -1 or 金額 in (""))"#),
+            (
+                all(&[day(GreaterOrEqual, "2026-08-01"), month.clone()]),
+                r#"受注日 >= "2026-08-01" and 受注日 < "2026-09-01""#,
+            ),
+            (
+                all(&[
+                    Filter::Any(vec![month.clone(), day(Equal, "2026-12-01")]),
+                    day(Greater, "2026-01-01"),
+                ]),
+                r#"(受注日 < "2026-09-01" or 受注日 = "2026-12-01") and 受注日 > "2026-01-01""#,
+            ),
+            (all(&[empty(true), month.clone()]), r#"受注日 < "2026-09-01""#),
+            (all(&[empty(false), month.clone()]), below),
+            (
+                all(&[day(NotEqual, "2026-08-05"), month.clone()]),
+                &format!(r#"受注日 != "2026-08-05" and {below}"#),
+            ),
+            (
+                Filter::Any(vec![
+                    all(&[month.clone(), compare("金額", Greater, "1")]),
+                    empty(true),
+                ]),
+                "",
+            ),
+        ] {
+            assert_eq!(pushed(&filter).0, query);
+        }
+    }
+
+    #[test]
+    fn an_instant_within_a_minute_is_compared_with_the_minute() {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        let (within, minute) = ("2026-01-15T10:20:45Z", r#""2026-01-15T10:20:00Z""#);
+        for (operator, query, relation) in [
+            (
+                Less,
+                format!(r#"(日時 <= {minute} or 日時 = "")"#),
+                Relation::Exact,
+            ),
+            (
+                LessOrEqual,
+                format!(r#"(日時 <= {minute} or 日時 = "")"#),
+                Relation::Exact,
+            ),
+            (Greater, format!("日時 > {minute}"), Relation::Exact),
+            (GreaterOrEqual, format!("日時 > {minute}"), Relation::Exact),
+            (Equal, format!("日時 = {minute}"), Relation::Prefilter),
+            (NotEqual, String::new(), Relation::Local),
+        ] {
+            let (found, relation_found, _) = pushed(&compare("日時", operator, within));
+            assert_eq!((found, relation_found), (query, relation));
+        }
+        let whole = compare("日時", GreaterOrEqual, "2026-01-15T10:20:00Z");
+        assert_eq!(pushed(&whole).0, format!("日時 >= {minute}"));
+    }
+
+    #[test]
     fn conjuncts_are_split_and_alternatives_are_all_or_nothing() {
         use Comparison::{Equal, Less};
         let exact = compare("金額", Less, "5");
@@ -485,7 +571,11 @@ mod tests {
         let rest = Filter::All(vec![calc.clone(), like("備考")]);
         assert_eq!(
             pushed(&filter),
-            ("金額 < 5 and 合計 < 5".to_owned(), Relation::Prefilter, rest)
+            (
+                r#"(金額 < 5 or 金額 in ("")) and (合計 < 5 or 合計 in (""))"#.to_owned(),
+                Relation::Prefilter,
+                rest
+            )
         );
         let or = Filter::Any(vec![
             exact.clone(),
@@ -494,13 +584,14 @@ mod tests {
         assert_eq!(
             pushed(&or),
             (
-                r#"金額 < 5 or (名前 = "x")"#.to_owned(),
+                r#"(金額 < 5 or 金額 in ("")) or (名前 = "x")"#.to_owned(),
                 Relation::Prefilter,
                 or.clone()
             )
         );
         let both = Filter::All(vec![or.clone(), exact.clone()]);
-        assert_eq!(pushed(&both).0, r#"(金額 < 5 or (名前 = "x")) and 金額 < 5"#);
+        let less = r#"(金額 < 5 or 金額 in (""))"#;
+        assert_eq!(pushed(&both).0, format!(r#"({less} or (名前 = "x")) and {less}"#));
         let local = Filter::Any(vec![exact, like("備考")]);
         assert_eq!(pushed(&local).1, Relation::Local);
     }

@@ -42,6 +42,8 @@ pub struct SourceColumn {
     pub info: ColumnInfo,
     /// How it is found.
     pub access: Access,
+    /// A field of the app in which duplicates are prohibited.
+    pub unique: bool,
 }
 
 /// One source of FROM.
@@ -86,6 +88,7 @@ impl ScopeSource {
         let system = SUBTABLE_COLUMNS.map(|(name, kind)| SourceColumn {
             info: ColumnInfo::exact(name, kind),
             access: Access::Own,
+            unique: false,
         });
         let own = table.children.iter().map(|field| column(field, Access::Own));
         let parents = form.fields.iter().map(|field| column(field, Access::Parent));
@@ -103,6 +106,7 @@ impl ScopeSource {
             .map(|info| SourceColumn {
                 info: info.clone(),
                 access: Access::Own,
+                unique: false,
             })
             .collect();
         Self {
@@ -142,6 +146,7 @@ fn column(field: &Field, access: Access) -> SourceColumn {
     SourceColumn {
         info: ColumnInfo::exact(&field.code, Type::of(field)),
         access,
+        unique: field.unique,
     }
 }
 

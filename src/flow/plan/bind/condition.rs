@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::flow::apps::FieldType;
-use crate::flow::calendar::{datetime_comparand, is_canonical_datetime, to_datetime};
+use crate::flow::calendar::{
+    datetime_comparand, is_canonical_date, is_canonical_datetime, is_canonical_time, to_datetime,
+};
 use crate::flow::exec::EngineError;
 use crate::flow::sql::ast::{Comparison, Condition, Expr, InList, Name, ServerFunction};
 use crate::flow::sql::message::say;
@@ -124,6 +126,7 @@ impl Binder<'_> {
             return Err(invalid_operator(left, operator.symbol(), &kind, span));
         }
         let (bound_right, _) = self.value(env, right)?;
+        self.warn_of_spelling(&kind, operator, left, right);
         let (operator, right) = match self.whole_seconds(&kind, operator, &bound_right) {
             Some(exact) => exact,
             None => (operator, self.comparand(&kind, bound_right)),
@@ -141,6 +144,34 @@ impl Binder<'_> {
             right,
             mode,
         })
+    }
+
+    /// Days and times are compared as texts (LNG-42): a literal in another form than the cells meets none of them. The
+    /// beginning of the form is fine where order is asked for.
+    fn warn_of_spelling(&mut self, kind: &Type, operator: Comparison, left: &Expr, right: &Expr) {
+        let Expr::Text(literal, _) = right else { return };
+        let (fits, form) = match kind.field() {
+            Some(FieldType::Date) => (is_canonical_date(literal), "2026-01-31"),
+            Some(FieldType::Time) => (is_canonical_time(literal), "09:30"),
+            _ => return,
+        };
+        let equality = matches!(operator, Comparison::Equal | Comparison::NotEqual);
+        let begins = literal.len() < form.len()
+            && literal.chars().zip(form.chars()).all(|(c, like)| {
+                if like.is_ascii_digit() {
+                    c.is_ascii_digit()
+                } else {
+                    c == like
+                }
+            });
+        if fits || literal.is_empty() || (begins && !equality) {
+            return;
+        }
+        let (field, kind) = (render::expr(left), kind.field().map_or("", FieldType::name));
+        self.catalog.warn(say!(
+            "{field} is {kind}, and '{literal}' is not in the form of its values; write it like '{form}'",
+            "{field} は {kind} ですが、'{literal}' は値の形式ではありません。'{form}' の形で書いてください"
+        ));
     }
 
     /// The right side as the left side's cells spell it: days and local times become instants (LNG-55).
@@ -208,6 +239,7 @@ impl Binder<'_> {
                 let mut elements = Vec::new();
                 for value in values {
                     let (element, _) = self.value(env, value)?;
+                    self.warn_of_spelling(&kind, Comparison::Equal, left, value);
                     elements.push(self.comparand(&kind, element));
                 }
                 match elements
