@@ -9,6 +9,7 @@ mod disputed;
 mod expectation;
 mod in_flight;
 mod kintone;
+mod local_limits;
 mod query;
 mod run;
 mod session;

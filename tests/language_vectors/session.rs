@@ -410,6 +410,11 @@ fn a_day_in_another_form_than_its_cells_is_pointed_out() {
     ] {
         let sql = format!("SELECT $id FROM APP10 WHERE {condition}");
         let outcome = run(&model(), settings(), &Unobserved, &sql).unwrap();
-        assert_eq!(outcome.warnings.len(), warnings, "{condition}: {:?}", outcome.warnings);
+        assert_eq!(
+            outcome.warnings.len(),
+            warnings,
+            "{condition}: {:?}",
+            outcome.warnings
+        );
     }
 }

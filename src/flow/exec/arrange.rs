@@ -9,6 +9,8 @@ use crate::flow::plan::query::{BoundWindow, SortKey, WindowFunction};
 use crate::flow::sql::ast::Frame;
 
 use super::EngineError;
+use super::config::Observer;
+use super::pulse::Pulse;
 use super::relation::Relation;
 
 /// Compares two rows by sort keys; ties are equal.
@@ -55,10 +57,16 @@ pub(super) fn arrange(
 }
 
 /// The column of a window function, in row order (LNG-120..123).
-pub(super) fn window(rows: &Relation, window: &BoundWindow) -> Result<TextColumn, EngineError> {
+pub(super) fn window(
+    rows: &Relation,
+    window: &BoundWindow,
+    observer: &dyn Observer,
+) -> Result<TextColumn, EngineError> {
+    let mut pulse = Pulse::new(observer);
     let mut partitions: Vec<Vec<u32>> = Vec::new();
     let mut index: HashMap<String, usize> = HashMap::new();
     for row in 0..rows.rows() {
+        pulse.beat()?;
         let mut key = String::new();
         for column in &window.partition {
             super::relation::push_key(&mut key, rows.cell(row, *column));
@@ -74,7 +82,7 @@ pub(super) fn window(rows: &Relation, window: &BoundWindow) -> Result<TextColumn
     let mut values: Vec<String> = vec![String::new(); rows.rows()];
     for members in &mut partitions {
         members.sort_by(|a, b| compare(rows, &window.order, *a, *b));
-        partition(rows, window, members, &mut values)?;
+        partition(rows, window, members, &mut values, &mut pulse)?;
     }
     let mut column = TextColumn::new();
     for value in &values {
@@ -89,16 +97,18 @@ fn partition(
     window: &BoundWindow,
     members: &[u32],
     values: &mut [String],
+    pulse: &mut Pulse<'_>,
 ) -> Result<(), EngineError> {
     let mut set = |row: u32, value: String| {
         if let Some(slot) = values.get_mut(row as usize) {
             *slot = value;
         }
+        pulse.beat()
     };
     match &window.function {
         WindowFunction::RowNumber => {
             for (i, row) in members.iter().enumerate() {
-                set(*row, (i + 1).to_string());
+                set(*row, (i + 1).to_string())?;
             }
         }
         WindowFunction::Rank | WindowFunction::DenseRank => {
@@ -108,7 +118,7 @@ fn partition(
                 let rank = if dense { number + 1 } else { before + 1 };
                 before += peers.len();
                 for row in peers {
-                    set(*row, rank.to_string());
+                    set(*row, rank.to_string())?;
                 }
             }
         }
@@ -123,7 +133,7 @@ fn partition(
                 };
                 let other = other.and_then(|place| members.get(place));
                 if let (Some(other), Some(column)) = (other, window.argument) {
-                    set(*row, rows.cell(*other as usize, column).to_owned());
+                    set(*row, rows.cell(*other as usize, column).to_owned())?;
                 }
             }
         }
@@ -144,7 +154,7 @@ fn partition(
             if window.frame == Frame::Rows && !window.order.is_empty() {
                 for row in members {
                     add(&mut accumulator, *row)?;
-                    set(*row, running(&accumulator));
+                    set(*row, running(&accumulator))?;
                 }
             } else {
                 for peers in peer_groups(rows, window, members) {
@@ -153,7 +163,7 @@ fn partition(
                     }
                     let value = running(&accumulator);
                     for row in peers {
-                        set(*row, value.clone());
+                        set(*row, value.clone())?;
                     }
                 }
             }

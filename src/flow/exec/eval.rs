@@ -10,6 +10,7 @@ use crate::flow::sql::message::say;
 use crate::flow::value::{LikePattern, parse_number, print_number};
 
 use super::EngineError;
+use super::memory;
 use crate::flow::plan::filter::ValueSet;
 
 /// The cells of an input row.
@@ -54,7 +55,9 @@ impl Evaluator {
             Scalar::Concat(parts) => {
                 let mut joined = String::new();
                 for part in parts {
-                    joined.push_str(&self.text(part, row)?);
+                    let part = self.text(part, row)?;
+                    memory::check_cell(joined.len() + part.len())?;
+                    joined.push_str(&part);
                 }
                 Cow::Owned(joined)
             }

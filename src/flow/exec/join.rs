@@ -10,14 +10,15 @@ use crate::flow::sql::message::say;
 use crate::flow::value::{canonical_number, is_number};
 
 use super::EngineError;
+use super::config::Observer;
 use super::eval::Row;
 use super::input::ColumnMap;
+use super::memory::MAX_ROWS;
+use super::pulse::Pulse;
 use super::relation::Relation;
 
 /// The most rows of a CROSS JOIN step (LNG-27).
 const MAX_CROSS_ROWS: usize = 10_000;
-/// The most rows that any join step may produce.
-const MAX_JOIN_ROWS: usize = 2_000_000;
 /// The number of a row that an outer join did not find.
 const MISSING: u32 = u32::MAX;
 
@@ -92,13 +93,13 @@ impl<'t> Joined<'t> {
     }
 
     /// Joins the next source.
-    pub fn join(self, join: &BoundJoin) -> Result<Self, EngineError> {
+    pub fn join(self, join: &BoundJoin, observer: &dyn Observer) -> Result<Self, EngineError> {
         let Some(table) = self.tables.get(self.width) else {
             return Ok(self);
         };
         match join.on {
             None => self.cross(table),
-            Some((earlier, joined)) => self.hash(join, earlier, joined, table),
+            Some((earlier, joined)) => self.hash(join, (earlier, joined), table, observer),
         }
     }
 
@@ -127,12 +128,14 @@ impl<'t> Joined<'t> {
     fn hash(
         self,
         join: &BoundJoin,
-        earlier: ColumnId,
-        joined: ColumnId,
+        (earlier, joined): (ColumnId, ColumnId),
         table: &JoinTable,
+        observer: &dyn Observer,
     ) -> Result<Self, EngineError> {
+        let mut pulse = Pulse::new(observer);
         let mut index: HashMap<String, Vec<u32>> = HashMap::new();
         for row in 0..table.rows() as u32 {
+            pulse.beat()?;
             index
                 .entry(key(table.cell(row, joined.column), join.numeric))
                 .or_default()
@@ -162,6 +165,7 @@ impl<'t> Joined<'t> {
             } else {
                 index.get(&key(&cell, join.numeric))
             };
+            pulse.beat()?;
             for row in found.into_iter().flatten() {
                 tuples.extend_from_slice(ids);
                 tuples.push(*row);
@@ -173,10 +177,10 @@ impl<'t> Joined<'t> {
                 tuples.extend_from_slice(ids);
                 tuples.push(MISSING);
             }
-            if tuples.len() > MAX_JOIN_ROWS * width {
+            if tuples.len() > MAX_ROWS * width {
                 return Err(EngineError::argument(say!(
-                    "the join makes more than {MAX_JOIN_ROWS} rows; check its keys",
-                    "結合結果が {MAX_JOIN_ROWS} 行を超えます。結合キーを確認してください"
+                    "the join makes more than {MAX_ROWS} rows; check its keys",
+                    "結合結果が {MAX_ROWS} 行を超えます。結合キーを確認してください"
                 )));
             }
         }

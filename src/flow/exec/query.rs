@@ -14,6 +14,7 @@ use super::EngineError;
 use super::arrange;
 use super::eval::{Evaluator, NoRow};
 use super::fill::Filled;
+use super::memory;
 use super::relation::Relation;
 use super::scan::Reader;
 
@@ -57,6 +58,7 @@ impl<'e, 'a> Executor<'e, 'a> {
     pub fn query(&mut self, query: &BoundQuery) -> Result<Relation, EngineError> {
         self.ctes.truncate(query.outer_ctes);
         for cte in &query.ctes {
+            self.reader.check_interrupt()?;
             let rows = if cte.uses > 0 {
                 Some(Arc::new(self.cte(cte)?))
             } else {
@@ -67,7 +69,12 @@ impl<'e, 'a> Executor<'e, 'a> {
         let filled = self.parameters(&query.parameters)?;
         let mut result = self.select(&query.first, &filled)?;
         for (all, branch) in &query.unions {
+            self.reader.check_interrupt()?;
             let rows = self.select(branch, &filled)?;
+            memory::check_table(
+                result.rows() + rows.rows(),
+                self.held_bytes() + result.bytes() + rows.bytes(),
+            )?;
             result.append(&rows)?;
             if !all {
                 let width = result.columns().len();
@@ -202,7 +209,6 @@ impl<'e, 'a> Executor<'e, 'a> {
         rows
     }
 
-    #[expect(clippy::unused_self, reason = "reads as one of the steps of the recursion")]
     fn take_row(
         &self,
         recursive: &Recursive,
@@ -214,6 +220,7 @@ impl<'e, 'a> Executor<'e, 'a> {
         if all.rows() == MAX_RECURSIVE_ROWS {
             return Err(limit("rows", "再帰の行数", MAX_RECURSIVE_ROWS));
         }
+        memory::check_table(all.rows(), self.held_bytes() + all.bytes())?;
         let cells = row.iter().map(String::as_str);
         match &recursive.cycle {
             None => {

@@ -10,6 +10,7 @@ use crate::flow::sql::message::say;
 use super::EngineError;
 use super::ahead::Ahead;
 use super::config::{Config, DEFAULT_MAX_READ_ROWS, Observer};
+use super::pulse::stop_if_asked;
 
 /// kintone's largest offset.
 const MAX_OFFSET: u64 = 10_000;
@@ -143,10 +144,7 @@ impl<'a> Reader<'a> {
 
     /// Stops between two requests if the run was asked to.
     pub fn check_interrupt(&self) -> Result<(), EngineError> {
-        match self.observer.interrupted() {
-            Some(interrupt) => Err(EngineError::interrupted(interrupt)),
-            None => Ok(()),
-        }
+        stop_if_asked(self.observer)
     }
 
     fn limit(&self, limit: ReadLimit) -> Option<u64> {

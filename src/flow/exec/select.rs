@@ -18,11 +18,14 @@ use crate::flow::sql::message::say;
 
 use super::EngineError;
 use super::arrange;
+use super::config::Observer;
 use super::eval::{Evaluator, NoRow, Row};
 use super::fill::{self, Filled};
 use super::group::Grouper;
 use super::input::Input;
 use super::join::{JoinTable, Joined};
+use super::memory;
+use super::pulse::stop_if_asked;
 use super::query::Executor;
 use super::relation::{Relation, RelationRow};
 use super::scan::ReadLimit;
@@ -35,15 +38,19 @@ struct Projector<'s> {
     select: &'s BoundSelect,
     cells: Vec<TextColumn>,
     rows: usize,
+    /// Bytes of the texts so far, and of all other tables in memory.
+    bytes: usize,
 }
 
 impl<'s> Projector<'s> {
-    fn new(select: &'s BoundSelect) -> Self {
+    /// No rows yet; other tables hold so many bytes.
+    fn new(select: &'s BoundSelect, held: usize) -> Self {
         let width = select.outputs.len() + select.hidden.len();
         Self {
             select,
             cells: (0..width).map(|_| TextColumn::new()).collect(),
             rows: 0,
+            bytes: held,
         }
     }
 
@@ -55,15 +62,20 @@ impl<'s> Projector<'s> {
         let values = values.chain(self.select.hidden.iter().map(Some));
         for (column, value) in self.cells.iter_mut().zip(values) {
             match value {
-                Some(value) => column.push(&evaluator.text(value, row)?)?,
+                Some(value) => {
+                    let text = evaluator.text(value, row)?;
+                    self.bytes += text.len();
+                    column.push(&text)?;
+                }
                 None => column.push("")?,
             }
+            self.bytes += size_of::<u32>();
         }
         self.rows += 1;
-        Ok(())
+        memory::check_table(self.rows, self.bytes)
     }
 
-    fn finish(self) -> Result<Relation, EngineError> {
+    fn finish(self, observer: &dyn Observer) -> Result<Relation, EngineError> {
         let select = self.select;
         let mut columns = select.columns.clone();
         columns.extend(select.hidden.iter().map(|_| ColumnInfo::exact("", Type::Text)));
@@ -72,7 +84,7 @@ impl<'s> Projector<'s> {
             if let Output::Window(number) = output
                 && let Some(window) = select.windows.get(*number)
             {
-                let column = arrange::window(&rows, window)?;
+                let column = arrange::window(&rows, window, observer)?;
                 rows.replace(place, column);
             }
         }
@@ -88,6 +100,7 @@ impl<'s> Projector<'s> {
             None => (select.limit, select.offset),
         };
         let distinct = select.distinct.then_some(width);
+        stop_if_asked(observer)?;
         let kept = arrange::arrange(&rows, distinct, &select.order, limit, offset);
         Ok(rows.described(select.columns.clone()).gather(&kept)?)
     }
@@ -101,8 +114,9 @@ impl Executor<'_, '_> {
         filled: &[Filled],
     ) -> Result<Relation, EngineError> {
         let select = &fill::select(select, filled, &mut self.evaluator)?;
+        let (held, observer) = (self.held_bytes(), self.reader.observer());
         let Some(grouping) = &select.grouping else {
-            let mut projector = Projector::new(select);
+            let mut projector = Projector::new(select, held);
             let stop = stops_after(select);
             self.rows(select, &mut |row, evaluator| {
                 projector.add(row, evaluator)?;
@@ -112,7 +126,7 @@ impl Executor<'_, '_> {
                     ControlFlow::Continue(())
                 })
             })?;
-            return projector.finish();
+            return projector.finish(observer);
         };
         let mut grouper = Grouper::new(grouping);
         if let Some(count) = self.counted(select)? {
@@ -124,8 +138,9 @@ impl Executor<'_, '_> {
             })?;
         }
         let groups = grouper.finish()?;
-        let mut projector = Projector::new(select);
+        let mut projector = Projector::new(select, held + groups.bytes());
         for row in 0..groups.rows() {
+            stop_if_asked(observer)?;
             let row = RelationRow {
                 relation: &groups,
                 row,
@@ -135,7 +150,7 @@ impl Executor<'_, '_> {
             }
         }
         drop(groups);
-        projector.finish()
+        projector.finish(observer)
     }
 
     /// Calls `each` for every row that WHERE lets pass.
@@ -171,8 +186,10 @@ impl Executor<'_, '_> {
             scan.partial = stops_after(select).is_some();
         }
         let rest = pushed.rest;
+        let observer = self.reader.observer();
         let evaluator = &mut self.evaluator;
         let mut each = |row: &dyn Row| {
+            stop_if_asked(observer)?;
             if evaluator.test(&rest, row)? {
                 each(row, evaluator)
             } else {
@@ -226,16 +243,25 @@ impl Executor<'_, '_> {
                 };
             tables.push(JoinTable { relation, map });
         }
+        let observer = self.reader.observer();
         let mut joined = Joined::first(&tables);
         for join in &select.joins {
-            joined = joined.join(join)?;
+            joined = joined.join(join, observer)?;
         }
         for row in joined.rows() {
+            stop_if_asked(observer)?;
             if self.evaluator.test(&rest, &row)? && each(&row, &mut self.evaluator)?.is_break() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Bytes of the temp tables and of the visible common table expressions.
+    pub(super) fn held_bytes(&self) -> usize {
+        let temps = self.temps.values().map(AsRef::as_ref);
+        let ctes = self.ctes.iter().flatten().map(AsRef::as_ref);
+        temps.chain(ctes).map(Relation::bytes).sum()
     }
 
     /// The number of rows, if counting is all and kintone can do it: one request (LNG-192).
