@@ -3,6 +3,7 @@
 //! * [`kintone`] - the kintone REST client; knows nothing of Runs or SQL.
 //! * [`flownet`] - the control plane: network definitions, Runs, lease, recovery, requests, status.
 //! * `flow` - the runner: one SQL job file against kintone apps (feature `runner`).
+//! * [`language`] - which language people are spoken to in; a value, known to all.
 //! * [`os`] - stop requests and standard streams, the same for control plane and runner.
 //! * `sandbox` - the local stand-in for the kintone REST API (feature `sandbox`); shares no code with [`kintone`].
 //!
@@ -12,6 +13,7 @@
 
 pub mod flownet;
 pub mod kintone;
+pub mod language;
 pub mod os;
 
 #[cfg(feature = "runner")]

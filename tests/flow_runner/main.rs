@@ -13,6 +13,7 @@ mod in_flight;
 mod jobs;
 mod lock_commands;
 mod locks;
+mod masking;
 mod orchestrated;
 mod outages;
 mod previews;

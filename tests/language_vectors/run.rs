@@ -166,7 +166,7 @@ fn statements(session: &mut Session<'_>, run: &mut Run) {
                 run.written += outcome.written;
                 match &outcome.kind {
                     OutcomeKind::ExitTaken(_) => run.no_data = true,
-                    OutcomeKind::AssertWarning(text) => run.warnings.push(text.clone()),
+                    OutcomeKind::AssertWarning(text) => run.warnings.push(text.to_string()),
                     OutcomeKind::Statement | OutcomeKind::Passed => {}
                 }
                 run.warnings

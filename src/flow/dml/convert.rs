@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::flow::apps::{FieldType, NumberPrecision, WriteValue};
 use crate::flow::calendar::{Zone, to_date, to_datetime};
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{self, say};
 use crate::flow::value::{is_number, plain_decimal, selection};
 
 use super::fault::{self, Fault};
@@ -72,6 +72,7 @@ impl Conversion<'_> {
         if let Some(digits) = self.precision.map(NumberPrecision::integer_digits)
             && integer.len() > digits as usize
         {
+            let text = message::value(code, text);
             return Err(Fault::new(
                 fault::INTEGER_DIGITS,
                 say!(
@@ -100,7 +101,7 @@ pub(super) fn write_value(kind: FieldType, cell: &str) -> WriteValue {
 fn known_option(field: &TargetField, option: &str) -> Result<(), Fault> {
     match &field.options {
         Some(options) if !options.iter().any(|known| known == option) => {
-            let code = &field.code;
+            let (code, option) = (&field.code, message::value(&field.code, option));
             Err(Fault::new(
                 fault::CHOICE_INVALID,
                 say!(
@@ -114,6 +115,7 @@ fn known_option(field: &TargetField, option: &str) -> Result<(), Fault> {
 }
 
 fn unfit(kind: &'static str, code: &str, text: &str, english: &str, japanese: &str) -> Fault {
+    let text = message::value(code, text);
     Fault::new(
         kind,
         say!(

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::flow::apps::FieldType;
 use crate::flow::exec::EngineError;
-use crate::flow::sql::message::{Message, say};
+use crate::flow::sql::message::{self, Message, say};
 use crate::flow::value::compare_numbers;
 
 use super::target::{TargetField, is_demanded};
@@ -83,6 +83,7 @@ pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
     if cell.is_empty() && is_demanded(field.kind, constraints) {
         return Err(Fault::required(code));
     }
+    let shown = message::value(code, cell);
     match field.kind {
         FieldType::Number if !cell.is_empty() => {
             let beyond = |limit: &Option<String>, refused: Ordering| {
@@ -94,8 +95,8 @@ pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
                 return Err(Fault::new(
                     RANGE_MAX,
                     say!(
-                        "{code}: {cell} is more than {limit}",
-                        "{code}: {cell} は最大値 {limit} を超えています"
+                        "{code}: {shown} is more than {limit}",
+                        "{code}: {shown} は最大値 {limit} を超えています"
                     ),
                 ));
             }
@@ -103,8 +104,8 @@ pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
                 return Err(Fault::new(
                     RANGE_MIN,
                     say!(
-                        "{code}: {cell} is less than {limit}",
-                        "{code}: {cell} は最小値 {limit} より小さい値です"
+                        "{code}: {shown} is less than {limit}",
+                        "{code}: {shown} は最小値 {limit} より小さい値です"
                     ),
                 ));
             }
@@ -113,8 +114,8 @@ pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
             return Err(Fault::new(
                 TYPE_DATE,
                 say!(
-                    "{code}: '{cell}' is not a time",
-                    "{code}: '{cell}' は時刻ではありません"
+                    "{code}: '{shown}' is not a time",
+                    "{code}: '{shown}' は時刻ではありません"
                 ),
             ));
         }

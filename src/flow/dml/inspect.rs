@@ -12,7 +12,7 @@ use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::Scope;
 use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::sql::ast::{Disposal, Inspection};
-use crate::flow::sql::message::{Language, Message, say};
+use crate::flow::sql::message::{self, Language, Message, say};
 
 use super::fault::{self, Fault};
 use super::stage::Staged;
@@ -103,7 +103,12 @@ impl BoundInspection {
         for block in &self.checks {
             for (condition, message) in block {
                 if evaluator.test(condition, row)? {
-                    let text = evaluator.text(message, row)?.into_owned();
+                    let text = evaluator.text(message, row)?;
+                    // A message that takes something from the row may show any of its values.
+                    let text = match message {
+                        Scalar::Text(_) => text.into_owned(),
+                        _ => message::unknown(&text).to_string(),
+                    };
                     let fault = Fault::new(fault::CHECK, Message::verbatim(text));
                     findings.add(number, Stage::Check, "", &fault, "");
                     break;
@@ -212,13 +217,17 @@ impl Dml<'_, '_> {
                 let first = findings
                     .list
                     .first()
-                    .map_or_else(String::new, |first| refused(first).message(Language::English));
+                    .map_or_else(|| Message::verbatim(""), |first| refused(first).line());
                 return Err(EngineError::coded(
                     "RejectLimitExceededError",
-                    say!(
-                        "{wrong} rows are wrong, REJECT LIMIT allows {limit}; nothing was written; the first: {first}",
-                        "エラー行が {wrong} 行あり、REJECT LIMIT {limit} を超えています。何も書き込んでいません。最初のエラー: {first}"
-                    ),
+                    first.put(|language, first| match language {
+                        Language::English => format!(
+                            "{wrong} rows are wrong, REJECT LIMIT allows {limit}; nothing was written; the first: {first}"
+                        ),
+                        Language::Japanese => format!(
+                            "エラー行が {wrong} 行あり、REJECT LIMIT {limit} を超えています。何も書き込んでいません。最初のエラー: {first}"
+                        ),
+                    }),
                 ));
             }
             _ => {}
@@ -326,10 +335,8 @@ pub(in crate::flow) fn other_columns(table: &str) -> EngineError {
 
 fn refused(finding: &Finding) -> EngineError {
     let number = finding.row + 1;
-    let text = &finding.message;
-    let (english, japanese) = (text.text(Language::English), text.text(Language::Japanese));
-    EngineError::argument(say!(
-        "source row {number}: {english}; nothing was written",
-        "元データの {number} 行目: {japanese}。何も書き込んでいません"
-    ))
+    EngineError::argument(finding.message.put(|language, text| match language {
+        Language::English => format!("source row {number}: {text}; nothing was written"),
+        Language::Japanese => format!("元データの {number} 行目: {text}。何も書き込んでいません"),
+    }))
 }

@@ -17,7 +17,7 @@ use crate::flow::plan::push::Decision;
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::tautology;
 use crate::flow::plan::types::Type;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{self, say};
 
 use super::bind::BoundUpdate;
 use super::chunk::{Batch, Operation, Pace, Sender, requests};
@@ -305,6 +305,7 @@ impl Dml<'_, '_> {
                 )));
             }
             if rows.insert(normal_key(cell, numeric), row).is_some() {
+                let cell = message::unknown(cell);
                 return Err(EngineError::argument(say!(
                     "the key {cell} is twice in the FROM source; nothing was written",
                     "FROM のキー {cell} が重複しています。何も書き込んでいません"

@@ -9,7 +9,7 @@ use crate::flow::exec::in_flight::in_flight;
 use crate::flow::exec::scan::{ReadLimit, Scan};
 use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::push;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{self, say};
 
 use super::bind::{BoundUpsert, Rows};
 use super::chunk::{Batch, EventKey, Operation, Pace, Sender, requests};
@@ -313,11 +313,12 @@ fn find_keys(staged: &Staged<'_>, keys: &[usize], findings: &mut Findings) {
     }
     for (key, rows) in rows_of.iter().filter(|(_, rows)| rows.len() > 1) {
         let text = key.join(", ");
+        let shown = key_values(staged, keys, key);
         let fault = Fault::new(
             fault::KEY_REPEATED,
             say!(
-                "the key {name} = {text} is in several rows",
-                "キー {name} = {text} が複数の行にあります"
+                "the key {name} = {shown} is in several rows",
+                "キー {name} = {shown} が複数の行にあります"
             ),
         );
         for row in rows {
@@ -326,13 +327,26 @@ fn find_keys(staged: &Staged<'_>, keys: &[usize], findings: &mut Findings) {
     }
 }
 
-fn key_names(staged: &Staged<'_>, keys: &[usize]) -> String {
-    let names: Vec<&str> = keys
-        .iter()
+fn key_codes<'s>(staged: &'s Staged<'_>, keys: &[usize]) -> Vec<&'s str> {
+    keys.iter()
         .filter_map(|key| staged.fields.get(*key))
         .map(|field| field.code.as_str())
+        .collect()
+}
+
+fn key_names(staged: &Staged<'_>, keys: &[usize]) -> String {
+    key_codes(staged, keys).join(", ")
+}
+
+/// The values of a key for a message, each known as its field's.
+fn key_values(staged: &Staged<'_>, keys: &[usize], key: &[String]) -> String {
+    let codes = key_codes(staged, keys);
+    let values: Vec<String> = codes
+        .iter()
+        .zip(key)
+        .map(|(code, text)| message::value(code, text).to_string())
         .collect();
-    names.join(", ")
+    values.join(", ")
 }
 
 /// Every key is given and none twice, over the whole source, before the first write (LNG-144).
@@ -348,7 +362,7 @@ fn check_keys(staged: &Staged<'_>, keys: &[usize]) -> Result<(), EngineError> {
                 "元データの {number} 行目のキー {name} が空です。何も書き込んでいません"
             )));
         }
-        let text = key.join(", ");
+        let text = key_values(staged, keys, &key);
         if let Some(earlier) = seen.insert(key, number) {
             return Err(EngineError::argument(say!(
                 "the key {name} = {text} is in source rows {earlier} and {number}; nothing was written",

@@ -7,7 +7,7 @@ use crate::flow::apps::{AppsError, ArenaFull};
 use crate::flow::calendar::CalendarError;
 use crate::flow::function::FunctionError;
 use crate::flow::sql::diagnostic::Problem;
-use crate::flow::sql::message::{Language, Message, say};
+use crate::flow::sql::message::{Language, Message, say, unknown};
 use crate::flow::sql::position::{Position, Span};
 
 /// Why the run was asked to stop (RNR-74, RNR-77).
@@ -170,14 +170,21 @@ impl EngineError {
 
     /// One line: the name, the code if any, what happened.
     pub fn message(&self, language: Language) -> String {
-        let text = self.0.message.text(language);
-        let text = text.strip_prefix("ArgumentError: ").unwrap_or(text);
-        let mut line = format!("{}: {text}", self.class());
-        if let Some(code) = self.0.code {
-            line = format!("{line} [{code}]");
-        }
+        self.line().text(language).to_owned()
+    }
+
+    /// The same line, with what it quotes still known.
+    pub fn line(&self) -> Message {
+        let class = self.class();
+        let line = self.0.message.put(|_, text| {
+            let text = text.strip_prefix("ArgumentError: ").unwrap_or(text);
+            match self.0.code {
+                Some(code) => format!("{class}: {text} [{code}]"),
+                None => format!("{class}: {text}"),
+            }
+        });
         match self.remark() {
-            Some(note) => format!("{line}; {}", note.text(language)),
+            Some(note) => line.joined("; ", note),
             None => line,
         }
     }
@@ -224,13 +231,38 @@ impl From<FunctionError> for EngineError {
 
 impl From<AggregateError> for EngineError {
     fn from(error: AggregateError) -> Self {
-        Self::argument(Message::verbatim(error.to_string()))
+        Self::argument(match &error {
+            AggregateError::NotANumber { function, text } => {
+                let text = unknown(text);
+                say!(
+                    "{function}: '{text}' is no finite number; filter such rows out",
+                    "{function}: '{text}' は有限の数値ではありません。その行を WHERE で除いてください"
+                )
+            }
+            AggregateError::TooLong => Message::verbatim(error.to_string()),
+        })
     }
 }
 
 impl From<CalendarError> for EngineError {
     fn from(error: CalendarError) -> Self {
-        Self::argument(Message::verbatim(error.to_string()))
+        Self::argument(match &error {
+            CalendarError::UnknownZone(_) => Message::verbatim(error.to_string()),
+            CalendarError::NotADate(text) => {
+                let text = unknown(text);
+                say!(
+                    "'{text}' is no date; write YYYY-MM-DD",
+                    "'{text}' は日付ではありません。YYYY-MM-DD の形で書いてください"
+                )
+            }
+            CalendarError::NotADateTime(text) => {
+                let text = unknown(text);
+                say!(
+                    "'{text}' is no date-time; write YYYY-MM-DD HH:MM or YYYY-MM-DDTHH:MM:SSZ",
+                    "'{text}' は日時ではありません。YYYY-MM-DD HH:MM か YYYY-MM-DDTHH:MM:SSZ の形で書いてください"
+                )
+            }
+        })
     }
 }
 

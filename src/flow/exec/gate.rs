@@ -4,7 +4,8 @@ use crate::flow::plan::bind::{Binder, Env};
 use crate::flow::plan::catalog::Catalog;
 use crate::flow::plan::query::Parameter;
 use crate::flow::plan::scalar::Scalar;
-use crate::flow::sql::ast::{Comparison, Gate, GateTest};
+use crate::flow::sql::ast::{Comparison, Expr, Gate, GateTest, Item, Query, Table};
+use crate::flow::sql::message;
 use crate::flow::value::CompareMode;
 
 use super::EngineError;
@@ -74,4 +75,60 @@ impl BoundGate {
         }
         Ok((holds, left))
     }
+}
+
+/// The value of a gate's left side for a message, with the field that it comes from as far as the script tells. A count is
+/// a number of our own: it shows no value of any record.
+pub(super) fn quoted(left: &Expr, actual: &str) -> String {
+    match left {
+        _ if is_count(left) => actual.to_owned(),
+        Expr::Text(..) | Expr::Number(..) | Expr::AsOf(..) => message::script(actual).to_string(),
+        Expr::Subquery(query, _) => match field_of(query) {
+            Some(field) => message::value(field, actual).to_string(),
+            None => message::unknown(actual).to_string(),
+        },
+        _ => message::unknown(actual).to_string(),
+    }
+}
+
+fn is_count(value: &Expr) -> bool {
+    match value {
+        Expr::Subquery(query, _) => {
+            matches!(single_item(query), Some(Expr::Aggregate(call)) if call.name == "COUNT")
+        }
+        Expr::Negate(inner, _) => is_count(inner),
+        Expr::Chain(first, rest, _) => {
+            let number = |part: &Expr| matches!(part, Expr::Number(..)) || is_count(part);
+            number(first) && rest.iter().all(|(_, part)| number(part))
+        }
+        _ => false,
+    }
+}
+
+fn single_item(query: &Query) -> Option<&Expr> {
+    match query.first.items.as_slice() {
+        [Item::Expr(item, _)] if query.unions.is_empty() => Some(item),
+        _ => None,
+    }
+}
+
+/// The field that a subquery over apps, and nothing that could rename a column, takes its value from.
+fn field_of(query: &Query) -> Option<&str> {
+    let column = match single_item(query)? {
+        Expr::Column(column) => column,
+        Expr::Aggregate(call) => match call.argument.as_deref() {
+            Some(Expr::Column(column)) => column,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let select = &query.first;
+    let sources = select
+        .from
+        .iter()
+        .chain(select.joins.iter().map(|join| &join.source));
+    let mut tables = sources.map(|source| &source.table);
+    tables
+        .all(|table| matches!(table, Table::App(_) | Table::Subtable(..)))
+        .then_some(column.name.text.as_str())
 }

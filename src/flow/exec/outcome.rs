@@ -34,7 +34,7 @@ pub enum OutcomeKind {
     /// ASSERT holds, or EXIT was not taken.
     Passed,
     /// ASSERT WARN does not hold: the message.
-    AssertWarning(String),
+    AssertWarning(Message),
     /// EXIT SUCCESS was taken: the message. The script is done.
     ExitTaken(String),
 }

@@ -12,14 +12,14 @@ use crate::flow::plan::types::Type;
 use crate::flow::script::{Script, Statement};
 use crate::flow::sql::ast;
 use crate::flow::sql::diagnostic::{Diagnostic, Severity, code};
-use crate::flow::sql::message::{Message, say};
+use crate::flow::sql::message::{self, Message, say};
 use crate::flow::sql::render;
 
 use super::config::{Config, DEFAULT_MAX_TEMP_ROWS, Observer};
 use super::eval::{Evaluator, NoRow};
 use super::explain::Explanation;
 use super::fill::{self, Filled};
-use super::gate::BoundGate;
+use super::gate::{self, BoundGate};
 use super::outcome::{OutcomeKind, StatementOutcome};
 use super::query::{Executor, describe, show_apps};
 use super::relation::Relation;
@@ -340,18 +340,19 @@ impl<'a> Session<'a> {
             });
         }
         let source = render::on_one_line(source);
-        let mut text = format!("assertion failed: {source} (actual: {actual}).");
-        if let Some(message) = message {
-            text.push(' ');
-            text.push_str(message);
-        }
+        let (source, actual) = (message::script(&source), gate::quoted(&condition.left, &actual));
+        let own = message.map_or_else(String::new, |message| format!(" {message}"));
+        let text = say!(
+            "assertion failed: {source} (actual: {actual}).{own}",
+            "ASSERT の条件が成り立ちません: {source} (実際の値: {actual})。{own}"
+        );
         if warn {
             return Ok(StatementOutcome {
                 kind: OutcomeKind::AssertWarning(text),
                 ..done()
             });
         }
-        Err(EngineError::assertion(Message::verbatim(text)))
+        Err(EngineError::assertion(text))
     }
 
     fn decide(&mut self, gate: &ast::Gate) -> Result<(bool, String), EngineError> {

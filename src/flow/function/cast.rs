@@ -1,6 +1,7 @@
 //! CAST and CONVERT (LNG-86).
 
 use super::Refusal;
+use crate::flow::sql::message::unknown;
 use crate::flow::value::{parse_number, write_number};
 
 /// The target of a cast.
@@ -47,6 +48,7 @@ pub(super) fn check(args: &[Option<&str>]) -> Result<(), Refusal> {
 
 fn target(name: &str) -> Result<CastType, Refusal> {
     CastType::parse(name).ok_or_else(|| {
+        let name = unknown(name);
         Refusal::Argument(format!(
             "unknown type '{name}'; use TEXT, VARCHAR, CHAR, NUMBER, INT, INTEGER, DECIMAL or FLOAT"
         ))

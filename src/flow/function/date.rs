@@ -5,6 +5,7 @@ use jiff::civil::{Date, Weekday};
 
 use super::Refusal;
 use crate::flow::calendar::{DateUnit, iso_date};
+use crate::flow::sql::message::unknown;
 use crate::flow::value::parse_number;
 
 /// Characters of `YYYY-MM-DD`.
@@ -107,9 +108,9 @@ pub(super) fn date_add(args: &[&str], out: &mut String) -> Result<(), Refusal> {
         return Ok(());
     };
     let moved = unit.shift(date, amount).ok_or_else(|| {
+        let (text, amount, unit) = (unknown(text), unknown(args[1]), unknown(args[2]));
         Refusal::Argument(format!(
-            "{text} moved by {} {} leaves the years 0 to 9999",
-            args[1], args[2]
+            "{text} moved by {amount} {unit} leaves the years 0 to 9999"
         ))
     })?;
     out.push_str(&iso_date(moved));
@@ -125,8 +126,10 @@ pub(super) fn check_date_add(args: &[Option<&str>]) -> Result<(), Refusal> {
 }
 
 fn unit(name: &str) -> Result<DateUnit, Refusal> {
-    DateUnit::parse(name)
-        .ok_or_else(|| Refusal::Argument(format!("unknown unit '{name}'; use YEAR, MONTH or DAY")))
+    DateUnit::parse(name).ok_or_else(|| {
+        let name = unknown(name);
+        Refusal::Argument(format!("unknown unit '{name}'; use YEAR, MONTH or DAY"))
+    })
 }
 
 /// A whole number of units; fractions are cut off.
@@ -136,6 +139,7 @@ fn amount(text: &str) -> Result<i64, Refusal> {
         // The cast saturates; such an amount leaves the calendar anyway.
         Ok(amount as i64)
     } else {
+        let text = unknown(text);
         Err(Refusal::Argument(format!("'{text}' is no number of units")))
     }
 }

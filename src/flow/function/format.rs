@@ -2,6 +2,7 @@
 //! `#,##0.00##%`.
 
 use super::Refusal;
+use crate::flow::sql::message::unknown;
 use crate::flow::value::{parse_number, print_number};
 
 /// Most decimals a pattern may ask for.
@@ -50,6 +51,7 @@ pub(super) fn check(args: &[Option<&str>]) -> Result<(), Refusal> {
 impl Pattern {
     fn parse(text: &str) -> Result<Self, Refusal> {
         let refused = || {
+            let text = unknown(text);
             Refusal::Argument(format!(
                 "unknown pattern '{text}'; use a number of decimals up to {MAX_DECIMALS} or a pattern such as #,##0.00"
             ))

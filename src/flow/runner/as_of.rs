@@ -60,7 +60,8 @@ mod tests {
             assert_eq!(RunInstant::parse(text, &zone).expect(text).text, shown);
         }
         assert!(
-            RunInstant::parse("today", &zone).is_err_and(|failure| failure.message.starts_with("--as-of"))
+            RunInstant::parse("today", &zone)
+                .is_err_and(|failure| failure.to_string().starts_with("--as-of"))
         );
         assert_eq!(reportable("today"), None);
     }

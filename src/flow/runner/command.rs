@@ -12,6 +12,7 @@ pub use table::{COMMANDS, Command, CommandRow, FLAGS, FlagRow, ORCHESTRATION};
 pub use usage::usage;
 
 use super::file_flags;
+use crate::flow::sql::message::{Message, say};
 use table::{CONFIG, CONFLICTS, PROFILE};
 
 /// Flags as given on the command line.
@@ -90,7 +91,7 @@ pub struct Orchestration {
 #[derive(Debug)]
 pub struct UsageError {
     /// What is wrong, and with which argument.
-    pub message: String,
+    pub message: Message,
     /// Print the usage after the message (unknown commands).
     pub show_usage: bool,
     /// When an orchestrator gave all it must give, it gets a result even so (RNR-06).
@@ -103,7 +104,7 @@ pub struct UsageError {
 
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        write!(f, "{}", self.message)
     }
 }
 
@@ -123,7 +124,7 @@ pub fn parse(arguments: &[String]) -> Result<Request, Box<UsageError>> {
     }
     let Some(row) = COMMANDS.iter().find(|row| row.name == name) else {
         return Err(Box::new(UsageError {
-            message: format!("unknown command {name:?}"),
+            message: say!("unknown command {name:?}", "コマンド {name:?} はありません"),
             show_usage: true,
             orchestration: None,
             profile: None,
@@ -154,7 +155,7 @@ struct Walk {
     flags: Flags,
     positionals: Vec<String>,
     help: bool,
-    mistake: Option<String>,
+    mistake: Option<Message>,
 }
 
 impl Walk {
@@ -179,47 +180,54 @@ impl Walk {
             if name == "--help" || name == "-h" {
                 walk.help = true;
                 if inline.is_some() {
-                    walk.note(format!("{name} takes no value"));
+                    walk.note(no_value(name));
                 }
                 continue;
             }
             let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) else {
-                walk.note(format!("unknown flag {name}"));
+                walk.note(say!("unknown flag {name}", "フラグ {name} はありません"));
                 continue;
             };
             if !row.flags.contains(&flag.name) {
-                walk.note(format!("{name} is not a flag of {}", row.name));
+                let command = row.name;
+                walk.note(say!(
+                    "{name} is not a flag of {command}",
+                    "{name} は {command} のフラグではありません"
+                ));
             }
             match (flag.value, inline) {
                 (None, None) => walk.flags.0.push((flag.name, None)),
-                (None, Some(_)) => walk.note(format!("{name} takes no value")),
+                (None, Some(_)) => walk.note(no_value(name)),
                 (Some(_), Some(value)) => walk.flags.0.push((flag.name, Some(value.to_owned()))),
                 (Some(_), None) => match tokens.peek() {
                     Some(next) if !next.starts_with('-') || (name == "--result-json" && *next == "-") => {
                         walk.flags.0.push((flag.name, Some((*next).to_owned())));
                         tokens.next();
                     }
-                    _ => walk.note(format!("{name} needs a value")),
+                    _ => walk.note(say!("{name} needs a value", "{name} には値が必要です")),
                 },
             }
         }
         walk
     }
 
-    fn note(&mut self, mistake: String) {
+    fn note(&mut self, mistake: Message) {
         self.mistake.get_or_insert(mistake);
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Message> {
         if let Some(mistake) = &self.mistake {
             return Err(mistake.clone());
         }
         let (given, wanted) = (self.positionals.len(), self.row.positionals.len());
         if given < wanted {
-            return Err(format!("{} needs {}", self.row.name, self.row.positionals[given]));
+            return Err(needs(self.row.name, self.row.positionals[given]));
         }
         if let Some(extra) = self.positionals.get(wanted) {
-            return Err(format!("unexpected argument {extra:?}"));
+            return Err(say!(
+                "unexpected argument {extra:?}",
+                "余分な引数 {extra:?} があります"
+            ));
         }
         for group in CONFLICTS {
             let given: Vec<&str> = group
@@ -228,13 +236,13 @@ impl Walk {
                 .filter(|name| self.flags.has(name))
                 .collect();
             if let [first, second, ..] = given[..] {
-                return Err(format!("{first} and {second} exclude each other"));
+                return Err(exclusive(first, second));
             }
         }
         if matches!(self.row.command, Command::Run | Command::RunAll) && !self.flags.has("--dry-run") {
             for name in ["--json", "--sample"] {
                 if self.flags.has(name) {
-                    return Err(format!("{name} needs --dry-run"));
+                    return Err(needs(name, "--dry-run"));
                 }
             }
         }
@@ -245,25 +253,28 @@ impl Walk {
         self.check_required()
     }
 
-    fn check_orchestration(&self) -> Result<(), String> {
+    fn check_orchestration(&self) -> Result<(), Message> {
         if orchestration(&self.flags)?.is_none() {
             return Ok(());
         }
         let excluded = ["--dry-run", "--json", "--sample"];
         if let Some(name) = excluded.into_iter().find(|name| self.flags.has(name)) {
-            return Err(format!("{name} and --result-json exclude each other"));
+            return Err(exclusive(name, "--result-json"));
         }
         if self.help {
-            return Err("--help and --result-json exclude each other".to_owned());
+            return Err(exclusive("--help", "--result-json"));
         }
         if self.flags.value("--lock") == Some("local-only") {
-            return Err("--lock local-only and --result-json exclude each other: an orchestrated run needs the log app".to_owned());
+            return Err(say!(
+                "--lock local-only and --result-json exclude each other: an orchestrated run needs the log app",
+                "--lock local-only と --result-json は同時に指定できません。オーケストレーターからの実行にはログアプリが必要です"
+            ));
         }
         Ok(())
     }
 
     /// RNR-05 (job file and machine commands) and RNR-07.
-    fn check_required(&self) -> Result<(), String> {
+    fn check_required(&self) -> Result<(), Message> {
         let flags = &self.flags;
         let name = self.row.name;
         let required: &[&str] = match self.row.command {
@@ -284,17 +295,17 @@ impl Walk {
         for flag in required {
             let blank = flags.value(flag).is_some_and(|value| value.trim().is_empty());
             if !flags.has(flag) || blank {
-                return Err(format!("{name} needs {flag}"));
+                return Err(needs(name, flag));
             }
         }
         if flags
             .value("--evidence-ref")
             .is_some_and(|text| !is_absolute_uri(text))
         {
-            return Err(
-                "--evidence-ref must be an absolute URI, for example https://example.com/tickets/1"
-                    .to_owned(),
-            );
+            return Err(say!(
+                "--evidence-ref must be an absolute URI, for example https://example.com/tickets/1",
+                "--evidence-ref には https://example.com/tickets/1 のような絶対 URI を指定してください"
+            ));
         }
         let needs_file = match self.row.command {
             Command::Run | Command::InspectJob | Command::Explain => true,
@@ -302,7 +313,7 @@ impl Walk {
             _ => false,
         };
         if needs_file && flags.job_file().is_none() {
-            return Err(format!("{name} needs -f FILE"));
+            return Err(needs(name, "-f FILE"));
         }
         if self.row.command == Command::Run {
             file_flags::imports(flags, flags.has("--result-json"))?;
@@ -312,17 +323,32 @@ impl Walk {
     }
 }
 
+fn needs(what: &str, wanted: &str) -> Message {
+    say!("{what} needs {wanted}", "{what} には {wanted} が必要です")
+}
+
+fn no_value(name: &str) -> Message {
+    say!("{name} takes no value", "{name} は値を取りません")
+}
+
+fn exclusive(first: &str, second: &str) -> Message {
+    say!(
+        "{first} and {second} exclude each other",
+        "{first} と {second} は同時に指定できません"
+    )
+}
+
 /// The orchestrator's four flags: all or none, each of the right form.
-fn orchestration(flags: &Flags) -> Result<Option<Orchestration>, String> {
+fn orchestration(flags: &Flags) -> Result<Option<Orchestration>, Message> {
     let given: Vec<&str> = ORCHESTRATION.into_iter().filter(|name| flags.has(name)).collect();
     if given.is_empty() {
         return Ok(None);
     }
     let take = |name: &str| {
-        flags
-            .value(name)
-            .map(str::to_owned)
-            .ok_or_else(|| format!("{} also needs {name}", given[0]))
+        flags.value(name).map(str::to_owned).ok_or_else(|| {
+            let first = given[0];
+            say!("{first} also needs {name}", "{first} には {name} も必要です")
+        })
     };
     let all = Orchestration {
         result_json: take("--result-json")?,
@@ -336,18 +362,23 @@ fn orchestration(flags: &Flags) -> Result<Option<Orchestration>, String> {
         ("--expected-job-id", &all.expected_job_id),
     ] {
         if !is_contract_id(id) {
-            return Err(format!(
-                "{name} must be 1 to {MAX_ID_CHARS} of A-Z a-z 0-9 . _ : -"
+            return Err(say!(
+                "{name} must be 1 to {MAX_ID_CHARS} of A-Z a-z 0-9 . _ : -",
+                "{name} は A-Z a-z 0-9 . _ : - からなる 1 から {MAX_ID_CHARS} 文字にしてください"
             ));
         }
     }
     if all.result_json.is_empty() {
-        return Err("--result-json needs a path, or -".to_owned());
+        return Err(say!(
+            "--result-json needs a path, or -",
+            "--result-json にはパスか - が必要です"
+        ));
     }
     if all.result_json != "-" && Path::new(&all.result_json).symlink_metadata().is_ok() {
-        return Err(format!(
-            "--result-json: {} exists already; give a new path",
-            all.result_json
+        let path = &all.result_json;
+        return Err(say!(
+            "--result-json: {path} exists already; give a new path",
+            "--result-json: {path} は既にあります。新しいパスを指定してください"
         ));
     }
     Ok(Some(all))

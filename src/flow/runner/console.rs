@@ -1,20 +1,29 @@
 //! The only place that prints: progress, warnings, errors, machine output (RNR-08). Secrets are masked here.
 
-use std::fmt;
 use std::io::Write as _;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::host;
 use super::mask::Masker;
+use crate::flow::sql::message::{Language, Message};
 use crate::os::relay;
 
 /// Where people read along.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Console {
     masker: Arc<Masker>,
     /// Standard output belongs to the result; progress goes to standard error.
     result_on_stdout: bool,
+    language: Language,
+}
+
+/// A console before a profile is known: nothing to hide yet.
+impl Default for Console {
+    fn default() -> Self {
+        Self::new(Arc::default(), false)
+    }
 }
 
 impl Console {
@@ -23,12 +32,13 @@ impl Console {
         Self {
             masker,
             result_on_stdout,
+            language: host::language(),
         }
     }
 
     /// A progress line.
-    pub fn progress(&self, text: impl fmt::Display) {
-        let text = self.clean(&text.to_string());
+    pub fn progress(&self, text: impl Into<Message>) {
+        let text = self.clean(&text.into());
         if self.result_on_stdout {
             tell(&text);
         } else {
@@ -39,13 +49,21 @@ impl Console {
     }
 
     /// Something that needs attention but does not stop the command.
-    pub fn warn(&self, text: impl fmt::Display) {
-        tell(&format!("ksql-flow: warning: {}", self.clean(&text.to_string())));
+    pub fn warn(&self, text: impl Into<Message>) {
+        let text = text.into();
+        self.complain(&text.put(|language, text| match language {
+            Language::English => format!("warning: {text}"),
+            Language::Japanese => format!("警告: {text}"),
+        }));
     }
 
     /// Why the command ends without doing what it was asked.
-    pub fn error(&self, text: impl fmt::Display) {
-        tell(&format!("ksql-flow: error: {}", self.clean(&text.to_string())));
+    pub fn error(&self, text: impl Into<Message>) {
+        let text = text.into();
+        self.complain(&text.put(|language, text| match language {
+            Language::English => format!("error: {text}"),
+            Language::Japanese => format!("エラー: {text}"),
+        }));
     }
 
     /// One JSON object on one line of standard output.
@@ -58,8 +76,12 @@ impl Console {
         answer(text.trim_end_matches('\n'));
     }
 
-    fn clean(&self, text: &str) -> String {
-        printable(&self.masker.text(text))
+    fn complain(&self, text: &Message) {
+        tell(&format!("ksql-flow: {}", self.clean(text)));
+    }
+
+    fn clean(&self, text: &Message) -> String {
+        printable(self.masker.message(text).text(self.language))
     }
 }
 

@@ -23,6 +23,7 @@ use super::verdict::{Exit, Failure, ResultCode, preview_exit};
 use super::workplace::RunOptions;
 use crate::flow::exec::{DryRun, OutcomeKind, Session, StatementOutcome, Unobserved};
 use crate::flow::script::Statement;
+use crate::flow::sql::message::Message;
 use crate::kintone::Client;
 
 /// Samples per job: default and ceiling of `--sample`.
@@ -182,7 +183,7 @@ impl<'a> Rehearsal<'a> {
                 Ok(outcome) => {
                     self.note(job, statement, &outcome, calls, report);
                     if let OutcomeKind::ExitTaken(message) = &outcome.kind {
-                        report.end_at(Gate::Exit, message.clone());
+                        report.end_at(Gate::Exit, Message::verbatim(message));
                         return;
                     }
                 }
@@ -210,7 +211,7 @@ impl<'a> Rehearsal<'a> {
         for warning in &outcome.warnings {
             self.connection
                 .console
-                .warn(format_args!("#{}: {warning}", statement.index + 1));
+                .warn(warning.put(|_, text| format!("#{}: {text}", statement.index + 1)));
         }
         if let Some(preview) = &outcome.preview {
             let entry = report.add(preview, &self.connection.masker);

@@ -13,6 +13,7 @@ use crate::flow::exec::{
     ChunkEvent, Config, EngineError, ErrorKind, Interrupt, Observer, OutcomeKind, StatementOutcome,
 };
 use crate::flow::script::StatementKind;
+use crate::flow::sql::message::say;
 
 /// When a job must stop.
 pub struct Boundary<'a> {
@@ -39,15 +40,21 @@ impl Boundary<'_> {
         match interrupt {
             Interrupt::Cancelled => Failure::new(
                 ResultCode::Cancelled,
-                "cancelled by a signal; what was written before stays written",
-            ),
-            Interrupt::TimedOut => Failure::new(
-                ResultCode::ExecutionTimeout,
-                format!(
-                    "the time limit is over ({}); what was written before stays written",
-                    self.deadline.1
+                say!(
+                    "cancelled by a signal; what was written before stays written",
+                    "シグナルにより中止しました。それまでに書き込んだものは残ります"
                 ),
             ),
+            Interrupt::TimedOut => {
+                let limit = self.deadline.1;
+                Failure::new(
+                    ResultCode::ExecutionTimeout,
+                    say!(
+                        "the time limit is over ({limit}); what was written before stays written",
+                        "制限時間に達しました ({limit})。それまでに書き込んだものは残ります"
+                    ),
+                )
+            }
         }
     }
 
@@ -65,14 +72,14 @@ pub fn failure_of(error: &EngineError) -> Failure {
     if let Some(apps) = error.apps_error() {
         let mut failure = Failure::from(apps);
         if let Some(remark) = error.remark() {
-            failure.message = format!("{failure}; {remark}");
+            failure.message = failure.message.joined("; ", remark);
         }
         return failure;
     }
     let place = error
         .position()
         .map_or_else(String::new, |at| format!("{}:{}: ", at.line, at.column));
-    let message = format!("{place}{error}");
+    let message = error.line().put(|_, line| format!("{place}{line}"));
     match error.kind() {
         ErrorKind::Assert => Failure::detailed(ResultCode::AssertFailed, "ASSERT_VIOLATION", message),
         _ => Failure::detailed(

@@ -9,6 +9,7 @@ use super::connection::Connection;
 use super::console::{self, Console};
 use super::verdict::{Exit, Failure};
 use super::{describe, explain, inspect, lock_recovery, log_app_setup, run, run_all, unlock, validate};
+use crate::flow::sql::message::say;
 
 /// Runs the program with the arguments after its name.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
@@ -17,7 +18,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         match argument.into_string() {
             Ok(text) => texts.push(text),
             Err(argument) => {
-                Console::default().error(format_args!("the argument {} is not UTF-8", argument.display()));
+                Console::default().error({
+                    let argument = argument.display();
+                    say!(
+                        "the argument {argument} is not UTF-8",
+                        "引数 {argument} は UTF-8 ではありません"
+                    )
+                });
                 return Exit::Invalid;
             }
         }
@@ -42,7 +49,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 
 fn refuse(error: &UsageError) -> Exit {
     let console = Console::default();
-    console.error(error);
+    console.error(&error.message);
     if error.show_usage {
         console::help(&command::usage(None), false);
     }

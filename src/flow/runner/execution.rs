@@ -25,6 +25,7 @@ use super::workplace::Workplace;
 use crate::flow::csv::OutputReceipt;
 use crate::flow::exec::{Imported, Interrupt, Session};
 use crate::flow::sql::diagnostic::Severity;
+use crate::flow::sql::message::{Language, Message, say};
 
 /// Ids of one job execution.
 pub struct Identity<'a> {
@@ -135,15 +136,26 @@ pub fn execute(place: &Workplace<'_>, job: &JobFile, identity: &Identity<'_>) ->
         began,
     };
     let end = running.run();
-    let record = lock.map_or_else(String::new, |lock| format!(", log record {}", lock.record_id));
-    place.connection.console.progress(format_args!(
-        "{}: {} (read {}, written {}, requests {}{record})",
-        job.name,
-        end.status(),
-        end.effects.read,
-        end.effects.written,
-        end.api_calls,
-    ));
+    let record = lock.map_or_else(
+        || Message::verbatim(""),
+        |lock| {
+            let id = lock.record_id;
+            say!(", log record {id}", "、ログのレコード {id}")
+        },
+    );
+    let (name, status, calls) = (&job.name, end.status(), end.api_calls);
+    let Effects { read, written, .. } = end.effects;
+    place
+        .connection
+        .console
+        .progress(record.put(|language, record| match language {
+            Language::English => {
+                format!("{name}: {status} (read {read}, written {written}, requests {calls}{record})")
+            }
+            Language::Japanese => {
+                format!("{name}: {status} (読み取り {read}、書き込み {written}、リクエスト {calls}{record})")
+            }
+        }));
     end
 }
 
@@ -162,10 +174,18 @@ pub fn take_lock(
     match job_lock::acquire(log, record, now, stale_after, journal, console) {
         Ok(lock) => Ok(Some(lock)),
         Err(failure) if failure.code == ResultCode::LockUnavailable && place.local_only => {
-            console.warn(format_args!("{failure} - going on with the local lock only"));
-            journal.write(Event::LockLocalOnly, json!({"error": failure.message}));
+            let going_on = say!(
+                "going on with the local lock only",
+                "ローカルロックだけで続行します"
+            );
+            console.warn(failure.message.joined(" - ", &going_on));
+            journal.write(
+                Event::LockLocalOnly,
+                json!({"error": failure.message.to_string()}),
+            );
             Ok(None)
         }
+        Err(failure) if failure.code == ResultCode::LockUnavailable => Err(failure.nothing_was_run()),
         Err(failure) => Err(failure),
     }
 }
@@ -313,7 +333,7 @@ impl Running<'_> {
             let (end, counts) = match result {
                 Ok(outcome) => {
                     for warning in &outcome.warnings {
-                        watch.recorder().warning(&name, &warning.to_string());
+                        watch.recorder().warning(&name, warning);
                     }
                     let end = engine::end_of(statement.kind, &outcome);
                     rows = outcome.result;
@@ -382,15 +402,22 @@ impl Running<'_> {
                 if failure.code != ResultCode::Cancelled {
                     self.place.journal.write(
                         Event::CancelledWithError,
-                        json!({"job": self.job.name, "error": self.place.connection.masker.failure(&failure)}),
+                        json!({
+                            "job": self.job.name,
+                            "error": self.place.connection.masker.failure(&failure).to_string(),
+                        }),
                     );
                 }
                 Err(boundary.failure(Interrupt::Cancelled))
             }
             Some(Interrupt::TimedOut) if remote => {
                 let late = boundary.failure(Interrupt::TimedOut);
+                let last = failure.message.put(|language, text| match language {
+                    Language::English => format!("last error: {text}"),
+                    Language::Japanese => format!("最後のエラー: {text}"),
+                });
                 Err(Failure {
-                    message: format!("{late}; last error: {failure}"),
+                    message: late.message.joined("; ", &last),
                     ..late
                 })
             }
@@ -403,7 +430,7 @@ impl Running<'_> {
         let masker = &self.place.connection.masker;
         let error = match &end.outcome {
             Ok(_) => String::new(),
-            Err(failure) => masker.failure(failure),
+            Err(failure) => masker.failure(failure).to_string(),
         };
         if let (Some(log), Some(lock)) = (&self.place.log, self.lock) {
             let closing = Closing {

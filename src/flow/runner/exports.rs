@@ -157,7 +157,7 @@ mod tests {
             (TWO, "", "--export-csv FILE needs a script of one SELECT"),
         ] {
             let failure = checked(sql, &[name]).expect_err(problem);
-            assert!(failure.message.starts_with(problem), "{failure}");
+            assert!(failure.to_string().starts_with(problem), "{failure}");
         }
     }
 }

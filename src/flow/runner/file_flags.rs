@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf, absolute};
 use super::command::Flags;
 use crate::flow::calendar::Zone;
 use crate::flow::csv::Encoding;
+use crate::flow::sql::message::{Message, say};
 
 /// Format of an import source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub struct ImportSource {
 /// # Errors
 /// A value of the wrong form, a repeated name, a hash for a source that is not supplied, or a missing one when an
 /// orchestrator asks.
-pub fn imports(flags: &Flags, orchestrated: bool) -> Result<Vec<ImportSource>, String> {
+pub fn imports(flags: &Flags, orchestrated: bool) -> Result<Vec<ImportSource>, Message> {
     let mut sources: Vec<ImportSource> = Vec::new();
     for (flag, format) in [
         ("--import-csv", SourceFormat::Csv),
@@ -42,10 +43,13 @@ pub fn imports(flags: &Flags, orchestrated: bool) -> Result<Vec<ImportSource>, S
         for value in flags.values(flag) {
             let (name, path) = named(flag, value)?;
             if sources.iter().any(|source| source.name == name) {
-                return Err(format!("{flag}: the name {name:?} is given twice"));
+                return Err(twice(flag, name));
             }
             if !Path::new(path).is_absolute() {
-                return Err(format!("{flag} {name}: the path must be absolute"));
+                return Err(say!(
+                    "{flag} {name}: the path must be absolute",
+                    "{flag} {name}: パスは絶対パスにしてください"
+                ));
             }
             let path = PathBuf::from(path);
             sources.push(ImportSource {
@@ -60,21 +64,35 @@ pub fn imports(flags: &Flags, orchestrated: bool) -> Result<Vec<ImportSource>, S
     for value in flags.values(HASH) {
         let (name, hash) = named(HASH, value)?;
         if hash.len() != 64 || !hash.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(format!("{HASH} {name}: must be 64 hexadecimal digits"));
+            return Err(say!(
+                "{HASH} {name}: must be 64 hexadecimal digits",
+                "{HASH} {name}: 16 進数 64 桁にしてください"
+            ));
         }
         let source = sources
             .iter_mut()
             .find(|source| source.name == name)
-            .ok_or_else(|| format!("{HASH}: no import source is named {name:?}"))?;
+            .ok_or_else(|| {
+                say!(
+                    "{HASH}: no import source is named {name:?}",
+                    "{HASH}: {name:?} という取り込み元はありません"
+                )
+            })?;
         if source.sha256.replace(hash.to_ascii_lowercase()).is_some() {
-            return Err(format!("{HASH}: the name {name:?} is given twice"));
+            return Err(twice(HASH, name));
         }
     }
     match sources
         .iter()
         .find(|source| orchestrated && source.sha256.is_none())
     {
-        Some(source) => Err(format!("an orchestrated run needs {HASH} {}=HEX", source.name)),
+        Some(source) => {
+            let name = &source.name;
+            Err(say!(
+                "an orchestrated run needs {HASH} {name}=HEX",
+                "オーケストレーターからの実行には {HASH} {name}=HEX が必要です"
+            ))
+        }
         None => Ok(sources),
     }
 }
@@ -94,7 +112,7 @@ pub struct Exports {
 ///
 /// # Errors
 /// A value of the wrong form, both kinds of sinks, a repeated name or target, a flag that makes no sense.
-pub fn exports(flags: &Flags) -> Result<Option<Exports>, String> {
+pub fn exports(flags: &Flags) -> Result<Option<Exports>, Message> {
     const SINK: &str = "--export-csv";
     let values: Vec<&str> = flags.values(SINK).collect();
     if values.is_empty() {
@@ -102,12 +120,15 @@ pub fn exports(flags: &Flags) -> Result<Option<Exports>, String> {
             .into_iter()
             .find(|flag| flags.has(flag))
         {
-            Some(flag) => Err(format!("{flag} needs {SINK}")),
+            Some(flag) => Err(say!("{flag} needs {SINK}", "{flag} には {SINK} が必要です")),
             None => Ok(None),
         };
     }
     if flags.has("--dry-run") {
-        return Err(format!("{SINK} and --dry-run exclude each other"));
+        return Err(say!(
+            "{SINK} and --dry-run exclude each other",
+            "{SINK} と --dry-run は同時に指定できません"
+        ));
     }
     let mut sinks: Vec<(String, PathBuf)> = Vec::new();
     for value in &values {
@@ -117,30 +138,46 @@ pub fn exports(flags: &Flags) -> Result<Option<Exports>, String> {
             ("", *value)
         };
         if path.is_empty() || path == "-" || path.contains('\0') {
-            return Err(format!("{SINK} {value:?}: needs the path of a file"));
+            return Err(say!(
+                "{SINK} {value:?}: needs the path of a file",
+                "{SINK} {value:?}: ファイルのパスが必要です"
+            ));
         }
         if sinks.iter().any(|(taken, _)| taken == name) {
             return Err(if name.is_empty() {
-                format!("{SINK} FILE can be given once; name the temp tables of several files")
+                say!(
+                    "{SINK} FILE can be given once; name the temp tables of several files",
+                    "{SINK} FILE は 1 つだけです。複数のファイルには一時テーブル名を付けてください"
+                )
             } else {
-                format!("{SINK}: the name {name:?} is given twice")
+                twice(SINK, name)
             });
         }
         let resolved = absolute(path).map_err(|error| format!("{SINK} {value:?}: {error}"))?;
         let result = flags.value("--result-json").and_then(|path| absolute(path).ok());
         if sinks.iter().any(|(_, taken)| *taken == resolved) || result.as_ref() == Some(&resolved) {
-            return Err(format!("{SINK} {value:?}: another output goes to this file"));
+            return Err(say!(
+                "{SINK} {value:?}: another output goes to this file",
+                "{SINK} {value:?}: このファイルには別の出力が書き込まれます"
+            ));
         }
         sinks.push((name.to_owned(), resolved));
     }
     if sinks.len() > 1 && sinks.iter().any(|(name, _)| name.is_empty()) {
-        return Err(format!("{SINK} NAME=FILE and {SINK} FILE exclude each other"));
+        return Err(say!(
+            "{SINK} NAME=FILE and {SINK} FILE exclude each other",
+            "{SINK} NAME=FILE と {SINK} FILE は同時に指定できません"
+        ));
     }
     sinks.sort();
     let encoding = match flags.value("--export-encoding") {
         None => Encoding::Utf8,
-        Some(name) => Encoding::parse(name)
-            .ok_or_else(|| format!("--export-encoding {name:?}: must be utf8 or sjis"))?,
+        Some(name) => Encoding::parse(name).ok_or_else(|| {
+            say!(
+                "--export-encoding {name:?}: must be utf8 or sjis",
+                "--export-encoding {name:?}: utf8 か sjis を指定してください"
+            )
+        })?,
     };
     let zone = match flags.value("--export-timezone") {
         None => None,
@@ -153,14 +190,25 @@ pub fn exports(flags: &Flags) -> Result<Option<Exports>, String> {
     }))
 }
 
+fn twice(flag: &str, name: &str) -> Message {
+    say!(
+        "{flag}: the name {name:?} is given twice",
+        "{flag}: 名前 {name:?} が 2 回指定されています"
+    )
+}
+
 /// `name=rest`, split at the first `=`.
-fn named<'a>(flag: &str, value: &'a str) -> Result<(&'a str, &'a str), String> {
-    let (name, rest) = value
-        .split_once('=')
-        .ok_or_else(|| format!("{flag} {value:?}: must be NAME=..."))?;
+fn named<'a>(flag: &str, value: &'a str) -> Result<(&'a str, &'a str), Message> {
+    let (name, rest) = value.split_once('=').ok_or_else(|| {
+        say!(
+            "{flag} {value:?}: must be NAME=...",
+            "{flag} {value:?}: NAME=... の形で指定してください"
+        )
+    })?;
     if name.is_empty() || name.contains(char::is_control) {
-        return Err(format!(
-            "{flag} {value:?}: the name is empty or has control characters"
+        return Err(say!(
+            "{flag} {value:?}: the name is empty or has control characters",
+            "{flag} {value:?}: 名前が空か、制御文字を含んでいます"
         ));
     }
     Ok((name, rest))
@@ -179,7 +227,7 @@ mod tests {
         match parse(&words) {
             Ok(Request::Invoke(invocation)) => Ok(invocation.flags),
             Ok(other) => panic!("{other:?}"),
-            Err(error) => Err(error.message),
+            Err(error) => Err(error.to_string()),
         }
     }
 

@@ -227,7 +227,7 @@ mod tests {
                 "a.sql and a have the same job name \"a\"",
             ),
         ] {
-            assert_eq!(check(&nodes).expect_err(message).message, message);
+            assert_eq!(check(&nodes).expect_err(message).to_string(), message);
         }
     }
 

@@ -193,7 +193,9 @@ mod tests {
     fn folders_are_read_in_name_order() {
         let folder = std::env::temp_dir().join(format!("ksql-flow-jobs-{}", host::uuid().expect("random")));
         std::fs::create_dir(&folder).expect("folder");
-        assert!(discover(&folder).is_err_and(|failure| failure.message.contains("there is no .sql file")));
+        assert!(
+            discover(&folder).is_err_and(|failure| failure.to_string().contains("there is no .sql file"))
+        );
         for name in ["02.sql", "01.SQL", "readme.md"] {
             std::fs::write(folder.join(name), "").expect("file");
         }

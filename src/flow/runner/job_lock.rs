@@ -10,6 +10,7 @@ use super::log_app::{Holder, LogApp, LogRecord};
 use super::log_fields::JOB_KEY;
 use super::verdict::{Failure, JobStatus, ResultCode};
 use crate::flow::calendar::instant_seconds;
+use crate::flow::sql::message::say;
 use crate::kintone::{self, ErrorKind, Outcome};
 
 /// Longest job key, in UTF-16 units: what a unique text field of kintone holds (KTB-174).
@@ -144,9 +145,13 @@ pub fn acquire(
     }
     match last {
         Some(error) => Err(unavailable(&job_key, &error)),
-        None => Err(Failure::lock_unavailable(format!(
-            "the lock {job_key} could not be taken"
-        ))),
+        None => Err(Failure::new(
+            ResultCode::LockUnavailable,
+            say!(
+                "the lock {job_key} could not be taken",
+                "ロック {job_key} を取得できませんでした"
+            ),
+        )),
     }
 }
 
@@ -193,7 +198,13 @@ fn conflict(holder: &Holder) -> Failure {
 }
 
 fn unavailable(job_key: &str, error: &kintone::Error) -> Failure {
-    Failure::lock_unavailable(format!("the lock {job_key} could not be established: {error}"))
+    Failure::new(
+        ResultCode::LockUnavailable,
+        say!(
+            "the lock {job_key} could not be established: {error}",
+            "ロック {job_key} を確認できませんでした: {error}"
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -210,7 +221,7 @@ mod tests {
             ("p", "__batch__", "the job name __batch__ is reserved"),
         ] {
             let failure = job_key(profile, job).expect_err(message);
-            assert!(failure.message.starts_with(message), "{failure}");
+            assert!(failure.to_string().starts_with(message), "{failure}");
         }
         assert!(job_key("p", &"x".repeat(62)).is_ok());
         assert!(job_key("p", &"x".repeat(63)).is_err());

@@ -270,7 +270,7 @@ mod tests {
         let held = take("one").expect("free");
         let failure = take("two").expect_err("held");
         assert_eq!(failure.code, ResultCode::LockConflict);
-        assert!(failure.message.contains("is held by process"), "{failure}");
+        assert!(failure.to_string().contains("is held by process"), "{failure}");
         held.release();
         assert!(!path.exists());
 

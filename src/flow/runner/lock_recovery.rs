@@ -48,7 +48,7 @@ pub fn inspect(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> 
             Exit::Done
         }
         Err(error) => {
-            connection.console.error(&error);
+            connection.console.error(&Failure::from(&error));
             answer["error"] = json!({"code": "LOCK_QUERY_UNAVAILABLE"});
             Exit::Runtime
         }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::config::{Logging, Profile};
-use super::verdict::{Failure, ResultCode};
+use super::verdict::Failure;
+use crate::flow::sql::message::{Message, Origin};
 
 /// What is shown instead of a hidden text.
 pub const MASK: &str = "***";
@@ -97,18 +98,31 @@ impl Masker {
         }
     }
 
-    /// The text of a failure. Those of statements may quote SQL: its literals are treated like those of logged SQL. What
-    /// kintone said is left out when values are to be hidden.
-    pub fn failure(&self, failure: &Failure) -> String {
+    /// A message without secrets and without the values that are to be hidden. Only what it quotes is touched: our own
+    /// words and numbers stay. A value of unknown origin counts as one of a hidden field.
+    pub fn message(&self, message: &Message) -> Message {
+        message
+            .with_quotations(|origin, text| match origin {
+                Origin::Script if self.strip_literals => strip_literals(text),
+                Origin::Field(code) if self.hides_field(code) => MASK.to_owned(),
+                Origin::Unknown if !self.fields.is_empty() => MASK.to_owned(),
+                Origin::Field(_) | Origin::Unknown if self.strip_literals => "?".to_owned(),
+                Origin::Script | Origin::Field(_) | Origin::Unknown => text.to_owned(),
+            })
+            .put(|_, text| self.text(text))
+    }
+
+    /// The message of a failure. What kintone said is left out when values are to be hidden: it may quote them.
+    pub fn failure(&self, failure: &Failure) -> Message {
         let quoted = failure
             .quoted
             .as_ref()
             .filter(|_| self.fields.is_empty() && !self.strip_literals);
-        match (failure.code, quoted) {
-            (ResultCode::SqlError | ResultCode::AssertFailed, _) => self.sql(&failure.message),
-            (_, Some(quoted)) => self.text(&format!("{} - {quoted}", failure.message)),
-            (_, None) => self.text(&failure.message),
-        }
+        let message = match quoted {
+            Some(quoted) => failure.message.put(|_, text| format!("{text} - {quoted}")),
+            None => failure.message.clone(),
+        };
+        self.message(&message)
     }
 }
 
@@ -182,6 +196,8 @@ fn number_length(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::runner::verdict::ResultCode;
+    use crate::flow::sql::message::{Language, say, script, unknown, value};
     use proptest::prelude::*;
 
     fn masker(secrets: &[&str], fields: &[&str], strip_literals: bool) -> Masker {
@@ -223,10 +239,35 @@ mod tests {
         let mut failure = Failure::new(ResultCode::ApiError, "HTTP 400 token-123");
         failure.quoted = Some("record.a.value: \"x\" is not an option".to_owned());
         let shown = masker(&["token-123"], &[], false).failure(&failure);
-        assert_eq!(shown, "HTTP 400 *** - record.a.value: \"x\" is not an option");
+        assert_eq!(
+            shown.to_string(),
+            "HTTP 400 *** - record.a.value: \"x\" is not an option"
+        );
         for hiding in [masker(&[], &["a"], false), masker(&[], &[], true)] {
-            assert_eq!(hiding.failure(&failure), "HTTP 400 token-123");
+            assert_eq!(hiding.failure(&failure).to_string(), "HTTP 400 token-123");
         }
+    }
+
+    #[test]
+    fn only_quotations_are_hidden() {
+        let (key, other, sql) = (value("k", "TANAKA"), unknown("42"), script("q = 'x'"));
+        let row = 7;
+        let message = say!(
+            "12:5: row {row}: {key}, {other}, {sql}",
+            "12:5: {row} 行目: {key}, {other}, {sql}"
+        );
+        for (fields, strip, shown) in [
+            (&[][..], false, "12:5: row 7: TANAKA, 42, q = 'x'"),
+            (&["k"], false, "12:5: row 7: ***, ***, q = 'x'"),
+            (&["z"], false, "12:5: row 7: TANAKA, ***, q = 'x'"),
+            (&[], true, "12:5: row 7: ?, ?, q = ?"),
+            (&["z"], true, "12:5: row 7: ?, ***, q = ?"),
+        ] {
+            let hidden = masker(&[], fields, strip).message(&message);
+            assert_eq!(hidden.to_string(), shown, "{fields:?} {strip}");
+        }
+        let japanese = masker(&[], &["k"], true).message(&message);
+        assert_eq!(japanese.text(Language::Japanese), "12:5: 7 行目: ***, ***, q = ?");
     }
 
     #[test]

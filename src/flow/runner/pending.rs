@@ -13,6 +13,7 @@ use super::log_app::{LogApp, LogRecord};
 use super::verdict::Failure;
 use crate::flow::calendar::instant_millis;
 use crate::flow::durable_file::{self, Access, Existing};
+use crate::flow::sql::message::Message;
 use crate::kintone::ErrorKind;
 
 /// Largest queued write that is read, in bytes.
@@ -44,7 +45,7 @@ pub struct Resent {
     /// Writes that are now in the log app.
     pub sent: usize,
     /// Why it stopped early.
-    pub stopped: Option<String>,
+    pub stopped: Option<Message>,
 }
 
 /// The queue of one log folder.
@@ -110,18 +111,18 @@ impl PendingQueue {
                         aside.display()
                     ));
                     if let Err(error) = fs::rename(&path, &aside) {
-                        resent.stopped = Some(Failure::local(path.display(), &error).message);
+                        resent.stopped = Some(Failure::local(path.display().to_string(), &error).message);
                         break;
                     }
                     continue;
                 }
                 Err(error) => {
-                    resent.stopped = Some(error.to_string());
+                    resent.stopped = Some(Failure::from(&error).message);
                     break;
                 }
             }
             if let Err(error) = fs::remove_file(&path) {
-                resent.stopped = Some(Failure::local(path.display(), &error).message);
+                resent.stopped = Some(Failure::local(path.display().to_string(), &error).message);
                 break;
             }
         }

@@ -11,6 +11,7 @@ use super::log_app::LogApp;
 use super::mask::Masker;
 use super::result::Effects;
 use crate::flow::exec::ChunkEvent;
+use crate::flow::sql::message::{Language, Message};
 use crate::kintone::Client;
 
 /// A checkpoint goes to the log app after this many write requests, or this long after the last one.
@@ -25,13 +26,13 @@ pub enum StatementEnd {
     /// The assertion holds.
     AssertPassed,
     /// `ASSERT WARN` does not hold; the text says why.
-    AssertWarning(String),
+    AssertWarning(Message),
     /// The assertion does not hold; the text says why, masked.
-    AssertViolation(String),
+    AssertViolation(Message),
     /// The job ends here as NO_DATA; the message of the script.
     ExitTaken(String),
     /// An error, masked.
-    Failed(String),
+    Failed(Message),
     /// Not run, because an earlier statement ended the job.
     Skipped(&'static str),
 }
@@ -222,11 +223,11 @@ impl<'a> Recorder<'a> {
     }
 
     /// A statement had something to say to the author of the script.
-    pub fn warning(&mut self, name: &StatementName<'_>, text: &str) {
-        let text = self.masker.sql(text);
-        self.console
-            .warn(format_args!("#{} {}: {text}", name.index, name.verb));
-        self.note(&format!("#{} {} warning: {text}", name.index, name.verb));
+    pub fn warning(&mut self, name: &StatementName<'_>, text: &Message) {
+        let text = self.masker.message(text);
+        let place = format!("#{} {}", name.index, name.verb);
+        self.console.warn(text.put(|_, text| format!("{place}: {text}")));
+        self.note(&format!("{place} warning: {text}"));
     }
 
     /// A statement ended.
@@ -235,7 +236,9 @@ impl<'a> Recorder<'a> {
         self.reported.0 += counts.written;
         self.reported.1 += counts.deleted;
         let (error, reason) = match end {
-            StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => (json!(text), Value::Null),
+            StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
+                (json!(text.to_string()), Value::Null)
+            }
             StatementEnd::Skipped(reason) => (Value::Null, json!(reason)),
             _ => (Value::Null, Value::Null),
         };
@@ -256,25 +259,32 @@ impl<'a> Recorder<'a> {
             }),
         );
         let line = self.detail_line(name, end, counts);
-        self.note(&line);
+        self.note(&line.to_string());
         if !matches!(end, StatementEnd::Skipped(_)) {
-            self.console.progress(format_args!("  {line}"));
+            self.console.progress(line.put(|_, line| format!("  {line}")));
         }
     }
 
     /// `#<n> <TYPE><suffix> | <first line of the SQL>` (RNR-91).
-    fn detail_line(&self, name: &StatementName<'_>, end: &StatementEnd, counts: &StatementCounts) -> String {
-        let suffix = match end {
+    fn detail_line(&self, name: &StatementName<'_>, end: &StatementEnd, counts: &StatementCounts) -> Message {
+        let suffix: Message = match end {
             StatementEnd::Done => counts
                 .rows
-                .map_or_else(String::new, |rows| format!(" rows={rows}")),
-            StatementEnd::AssertPassed => " ASSERT_PASSED".to_owned(),
-            StatementEnd::AssertWarning(text) => format!(" ASSERT_WARNING {}", self.masker.sql(text)),
-            StatementEnd::ExitTaken(text) => format!(" EXIT_NO_DATA {}", self.masker.text(text)),
-            StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
-                format!(" error: {text}")
+                .map_or_else(String::new, |rows| format!(" rows={rows}"))
+                .into(),
+            StatementEnd::AssertPassed => " ASSERT_PASSED".into(),
+            StatementEnd::AssertWarning(text) => {
+                let text = self.masker.message(text);
+                text.put(|_, text| format!(" ASSERT_WARNING {text}"))
             }
-            StatementEnd::Skipped(reason) => format!(" skipped ({reason})"),
+            StatementEnd::ExitTaken(text) => format!(" EXIT_NO_DATA {}", self.masker.text(text)).into(),
+            StatementEnd::Failed(text) | StatementEnd::AssertViolation(text) => {
+                text.put(|language, text| match language {
+                    Language::English => format!(" error: {text}"),
+                    Language::Japanese => format!(" エラー: {text}"),
+                })
+            }
+            StatementEnd::Skipped(reason) => format!(" skipped ({reason})").into(),
         };
         let sql = self.masker.sql(name.sql);
         let first = sql
@@ -282,6 +292,6 @@ impl<'a> Recorder<'a> {
             .map(str::trim)
             .find(|line| !line.is_empty())
             .unwrap_or_default();
-        format!("#{} {}{suffix} | {first}", name.index, name.verb)
+        suffix.put(|_, suffix| format!("#{} {}{suffix} | {first}", name.index, name.verb))
     }
 }

@@ -162,7 +162,7 @@ impl Execution<'_> {
 }
 
 fn error_object<'a>(failure: &'a Failure, masker: &Masker) -> ErrorObject<'a> {
-    let message = masker.failure(failure);
+    let message = masker.failure(failure).to_string();
     let cut = message.chars().count() > MAX_MESSAGE_CHARS;
     ErrorObject {
         category: failure.code.category(),

@@ -22,6 +22,7 @@ use super::notify::{Ending, JobLine};
 use super::result::{self, Effects, Execution};
 use super::verdict::{Exit, Failure, ResultCode};
 use super::workplace::{RunOptions, Workplace};
+use crate::flow::sql::message::say;
 
 /// What a result says about a profile that was never read.
 const UNKNOWN_PROFILE: &str = "-";
@@ -139,13 +140,20 @@ impl Single<'_> {
         };
         if let Err(failure) = &end.outcome {
             let message = self.connection.masker.failure(failure);
-            self.connection
-                .console
-                .error(format_args!("{message} [{}]", failure.detail));
-            if end.started.is_some() && failure.code != ResultCode::AssertFailed {
-                self.connection.console.error(
+            let code = format!("[{}]", failure.detail);
+            self.connection.console.error(message.put(|_, text| {
+                // Findings about a script carry their code already.
+                if text.contains(&code) {
+                    text.to_owned()
+                } else {
+                    format!("{text} {code}")
+                }
+            }));
+            if end.effects.written > 0 && failure.code != ResultCode::AssertFailed {
+                self.connection.console.error(say!(
                     "what was written stays written; a job whose writes are keyed (UPSERT, MERGE) can simply be run again",
-                );
+                    "書き込んだものは残ります。書き込みがすべてキー付き (UPSERT、MERGE) のジョブは、そのまま再実行できます"
+                ));
             }
         }
         if let Some(ids) = self.orchestration {
@@ -255,7 +263,7 @@ impl Single<'_> {
             .outcome
             .as_ref()
             .err()
-            .map(|failure| self.connection.masker.failure(failure));
+            .map(|failure| self.connection.masker.failure(failure).to_string());
         let ending = Ending {
             kind: "job",
             batch_id,

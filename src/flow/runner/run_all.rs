@@ -268,7 +268,7 @@ impl Batch<'_> {
                     let opening = self.opening(RecordType::Job, (&id, self.id), &node.file_name);
                     place.insert_or_queue(log, &opening.skipped(reason));
                 }
-                Err(failure) => console.warn(failure),
+                Err(failure) => console.warn(&failure),
             }
         }
         state.jobs.insert(
@@ -331,8 +331,11 @@ impl Batch<'_> {
             .err()
             .map(|failure| connection.masker.failure(failure));
         if let Some(error) = &error {
-            connection.console.error(format_args!("{}: {error}", node.name));
+            connection
+                .console
+                .error(error.put(|_, text| format!("{}: {text}", node.name)));
         }
+        let error = error.map(|error| error.to_string());
         job_state.status = end.status().word().into();
         job_state.finished_at = Some(instant_millis(end.finished));
         if locked {

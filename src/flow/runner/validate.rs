@@ -13,7 +13,6 @@ use super::remote::{FormCache, Remote};
 use super::verdict::{Exit, Failure};
 use crate::flow::exec::{Session, Unobserved};
 use crate::flow::sql::diagnostic::{Diagnostic, Severity, code};
-use crate::flow::sql::message::Message;
 use crate::kintone::Client;
 
 /// Checks one job file.
@@ -103,7 +102,7 @@ pub fn findings(
         Err(error) => findings.push(Diagnostic {
             severity: Severity::Error,
             code: code::LEXICAL,
-            message: Message::verbatim(engine::failure_of(&error).message),
+            message: engine::failure_of(&error).message,
             hint: None,
             token: None,
             line: 1,

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use crate::flow::apps::AppsError;
+use crate::flow::sql::message::{Message, say};
 use crate::kintone;
 
 /// Exit codes of the process (RNR-10).
@@ -222,19 +223,19 @@ pub struct Failure {
     /// Finer code for `error.code`: a KSQLnnnn diagnostic, `KINTONE_HTTP_<n>`, or the result code itself.
     pub detail: String,
     /// One line for people: what happened to which object, and what to do.
-    pub message: String,
+    pub message: Message,
     /// What kintone said about it. It may quote field values, so that it is only shown when none is hidden.
     pub quoted: Option<String>,
 }
 
 impl Failure {
     /// A failure whose finer code is the result code itself.
-    pub fn new(code: ResultCode, message: impl Into<String>) -> Self {
+    pub fn new(code: ResultCode, message: impl Into<Message>) -> Self {
         Self::detailed(code, code.word(), message)
     }
 
     /// A failure with a finer code.
-    pub fn detailed(code: ResultCode, detail: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn detailed(code: ResultCode, detail: impl Into<String>, message: impl Into<Message>) -> Self {
         Self {
             code,
             detail: detail.into(),
@@ -244,18 +245,31 @@ impl Failure {
     }
 
     /// Usage, configuration and validation errors: exit 1, nothing was done.
-    pub fn invalid(message: impl Into<String>) -> Self {
+    pub fn invalid(message: impl Into<Message>) -> Self {
         Self::new(ResultCode::ValidationError, message)
     }
 
     /// A local file operation failed.
-    pub fn local(what: impl fmt::Display, error: &std::io::Error) -> Self {
-        Self::new(ResultCode::InternalError, format!("{what}: {error}"))
+    pub fn local(what: impl Into<Message>, error: &std::io::Error) -> Self {
+        Self::new(
+            ResultCode::InternalError,
+            what.into().put(|_, what| format!("{what}: {error}")),
+        )
     }
 
     /// The lock could not be established (RNR-51): nothing was run.
-    pub fn lock_unavailable(message: impl fmt::Display) -> Self {
-        Self::new(ResultCode::LockUnavailable, format!("{message}; nothing was run"))
+    pub fn lock_unavailable(message: impl Into<Message>) -> Self {
+        Self::new(ResultCode::LockUnavailable, message).nothing_was_run()
+    }
+
+    /// Says that the command ends here, without having run anything.
+    #[must_use]
+    pub fn nothing_was_run(self) -> Self {
+        let nothing = say!("nothing was run", "何も実行していません");
+        Self {
+            message: self.message.joined("; ", &nothing),
+            ..self
+        }
     }
 
     /// Exit code of the process when this failure ends it.
@@ -266,7 +280,13 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        write!(f, "{}", self.message)
+    }
+}
+
+impl From<&Failure> for Message {
+    fn from(failure: &Failure) -> Self {
+        failure.message.clone()
     }
 }
 

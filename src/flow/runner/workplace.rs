@@ -18,6 +18,7 @@ use super::pending::PendingQueue;
 use super::remote::FormCache;
 use super::unlock::{self, Strictness};
 use super::verdict::Failure;
+use crate::flow::sql::message::Language;
 use crate::kintone::{self, Client};
 
 /// Largest `--max-api-calls`: integers that every reader of JSON keeps exactly.
@@ -176,10 +177,12 @@ impl<'a> Workplace<'a> {
                 .write(Event::ResendDone, json!({"count": resent.sent}));
         }
         if let Some(error) = resent.stopped {
-            console.warn(format_args!(
-                "log-app writes of earlier runs stay queued: {error}"
-            ));
-            self.journal.write(Event::ResendFailed, json!({"error": error}));
+            self.journal
+                .write(Event::ResendFailed, json!({"error": error.to_string()}));
+            console.warn(error.put(|language, error| match language {
+                Language::English => format!("log-app writes of earlier runs stay queued: {error}"),
+                Language::Japanese => format!("以前の実行のログ書き込みはキューに残ります: {error}"),
+            }));
         }
     }
 

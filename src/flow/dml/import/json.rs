@@ -1,12 +1,14 @@
 //! A JSON file as a table: an array of objects whose members are the fields of the statement, no more and no fewer.
 
+use std::cell::RefCell;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
 
 use crate::flow::exec::Relation;
-use crate::flow::sql::message::Message;
+use crate::flow::sql::message::{self, Message, say};
 use crate::flow::value::selection;
 
 use super::super::target::TargetField;
@@ -18,20 +20,50 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 pub(super) fn decode(bytes: &[u8], fields: &[TargetField]) -> Result<Relation, Unfit> {
     let mut relation = Relation::new(columns(fields, true));
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let refusal = Refusal::default();
     Records {
         fields,
         relation: &mut relation,
+        refusal: &refusal,
     }
     .deserialize(&mut deserializer)
     .and_then(|()| deserializer.end())
-    .map_err(|error| Unfit(Message::verbatim(error.to_string())))?;
+    .map_err(|error| Unfit(refusal.0.into_inner().unwrap_or_else(|| not_a_table(&error))))?;
     Ok(relation)
+}
+
+/// What is wrong with a record, in our own words: the JSON reader only passes on that something is.
+#[derive(Default)]
+struct Refusal(RefCell<Option<Message>>);
+
+impl Refusal {
+    fn because<E: Error>(&self, message: Message) -> E {
+        *self.0.borrow_mut() = Some(message);
+        E::custom("refused")
+    }
+}
+
+/// The reader's own words may quote the file, and are not meant for those who made it.
+fn not_a_table(error: &serde_json::Error) -> Message {
+    let (line, column) = (error.line(), error.column());
+    if error.classify() == Category::Data {
+        say!(
+            "at line {line}, column {column}: expected an array of objects, such as [{{\"code\": \"a\"}}, {{\"code\": \"b\"}}]",
+            "{line} 行 {column} 列: [{{\"code\": \"a\"}}, {{\"code\": \"b\"}}] のようなオブジェクトの配列が必要です"
+        )
+    } else {
+        say!(
+            "not valid JSON at line {line}, column {column}",
+            "{line} 行 {column} 列: JSON として正しくありません"
+        )
+    }
 }
 
 /// The array.
 struct Records<'r> {
     fields: &'r [TargetField],
     relation: &'r mut Relation,
+    refusal: &'r Refusal,
 }
 
 impl<'de> DeserializeSeed<'de> for Records<'_> {
@@ -53,9 +85,12 @@ impl<'de> Visitor<'de> for Records<'_> {
         while let Some(cells) = array.next_element_seed(Record {
             fields: self.fields,
             number: self.relation.rows() + 1,
+            refusal: self.refusal,
         })? {
             let cells = cells.iter().map(String::as_str);
-            self.relation.push_row(cells).map_err(A::Error::custom)?;
+            self.relation
+                .push_row(cells)
+                .map_err(|full| self.refusal.because::<A::Error>(full.to_string().into()))?;
         }
         Ok(())
     }
@@ -66,6 +101,7 @@ struct Record<'r> {
     fields: &'r [TargetField],
     /// From 1.
     number: usize,
+    refusal: &'r Refusal,
 }
 
 impl<'de> DeserializeSeed<'de> for Record<'_> {
@@ -89,51 +125,72 @@ impl<'de> Visitor<'de> for Record<'_> {
         while let Some(key) = map.next_key::<String>()? {
             let place = self.fields.iter().position(|field| field.code == key);
             let Some((place, cell)) = place.and_then(|place| Some((place, cells.get_mut(place)?))) else {
-                return Err(A::Error::custom(format_args!(
-                    "record {number}: {key} is no field of the statement"
+                return Err(self.refusal.because(say!(
+                    "record {number}: {key} is no field of the statement",
+                    "{number} 件目: {key} はこの文のフィールドではありません"
                 )));
             };
-            let wrong = |what: &str| A::Error::custom(format_args!("record {number}: {key} {what}"));
             if cell.is_some() {
-                return Err(wrong("is given twice"));
+                return Err(self.refusal.because(say!(
+                    "record {number}: {key} is given twice",
+                    "{number} 件目: {key} が 2 回あります"
+                )));
             }
             let list = self
                 .fields
                 .get(place)
                 .is_some_and(|field| field.kind.is_multi_value());
+            let rounded = |value: &str| {
+                let value = message::value(&key, value);
+                self.refusal.because::<A::Error>(say!(
+                    "record {number}: {key} is the number {value}, which JSON readers may round; write it as a text",
+                    "{number} 件目: {key} の数値 {value} は JSON の読み手によって丸められることがあります。文字列で書いてください"
+                ))
+            };
             *cell = Some(match map.next_value::<Cell>()? {
                 Cell::Text(text) => text,
                 Cell::Integer(number) if number.unsigned_abs() <= MAX_SAFE_INTEGER => number.to_string(),
-                Cell::Integer(number) => return Err(wrong(&rounded(number))),
-                Cell::Number(number) => return Err(wrong(&rounded(number))),
+                Cell::Integer(number) => return Err(rounded(&number.to_string())),
+                Cell::Number(number) => return Err(rounded(&number.to_string())),
                 Cell::List(elements) if list => selection::join(elements.iter().map(String::as_str)),
-                Cell::List(_) => return Err(wrong("takes one value, not an array")),
+                Cell::List(_) => {
+                    return Err(self.refusal.because(say!(
+                        "record {number}: {key} takes one value, not an array",
+                        "{number} 件目: {key} の値は 1 つです。配列は書けません"
+                    )));
+                }
                 Cell::Nothing(()) => String::new(),
+                Cell::Other(_) => {
+                    return Err(self.refusal.because(say!(
+                        "record {number}: {key} must be a text, an integer, null or an array of texts",
+                        "{number} 件目: {key} は文字列、整数、null、文字列の配列のいずれかにしてください"
+                    )));
+                }
             });
         }
         let missing = cells.iter().position(Option::is_none);
         match missing.and_then(|place| self.fields.get(place)) {
-            Some(field) => Err(A::Error::custom(format_args!(
-                "record {number}: {} is missing",
-                field.code
-            ))),
+            Some(field) => {
+                let code = &field.code;
+                Err(self.refusal.because(say!(
+                    "record {number}: {code} is missing",
+                    "{number} 件目: {code} がありません"
+                )))
+            }
             None => Ok(cells.into_iter().flatten().collect()),
         }
     }
 }
 
-fn rounded(number: impl fmt::Display) -> String {
-    format!("is the number {number}, which JSON readers may round; write it as a text")
-}
-
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a text, an integer, null or an array of texts")]
+#[serde(untagged)]
 enum Cell {
     Text(String),
     Integer(i64),
     Number(f64),
     List(Vec<String>),
     Nothing(()),
+    Other(IgnoredAny),
 }
 
 #[cfg(test)]
@@ -178,10 +235,18 @@ mod tests {
                 r#"[{"a":18446744073709551615,"b":[]}]"#,
                 "record 1: a is the number",
             ),
-            (r#"[{"a":{},"b":[]}]"#, "a text, an integer, null"),
-            (r#"[{"a":"","b":[]}] x"#, "trailing characters"),
-            ("[1]", "an object as record 1"),
-            ("", "EOF"),
+            (
+                r#"[{"a":{},"b":[]}]"#,
+                "record 1: a must be a text, an integer, null",
+            ),
+            (
+                r#"{"a":"","b":[]}"#,
+                "at line 1, column 0: expected an array of objects",
+            ),
+            (r#"[{"a":"","b":[]}] x"#, "not valid JSON at line 1, column 19"),
+            ("[1]", "at line 1, column 2: expected an array of objects"),
+            (r#"["secret"]"#, "at line 1, column 9: expected an array"),
+            ("", "not valid JSON at line 1, column 0"),
         ] {
             let error = cells(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -12,6 +12,7 @@ use regress::{Flags, Regex};
 
 use super::work::Work;
 use crate::flow::function::Refusal;
+use crate::flow::sql::message::unknown;
 
 /// Longest accepted pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 10_000;
@@ -75,8 +76,10 @@ impl Expressions {
                 "the pattern is longer than {MAX_PATTERN_BYTES} bytes"
             )));
         }
-        let regex = Regex::with_flags(pattern, parse_flags(flags)?)
-            .map_err(|e| Refusal::Argument(format!("'{pattern}' is no regular expression: {}", e.text)))?;
+        let regex = Regex::with_flags(pattern, parse_flags(flags)?).map_err(|e| {
+            let (pattern, reason) = (unknown(pattern), unknown(&e.text));
+            Refusal::Argument(format!("'{pattern}' is no regular expression: {reason}"))
+        })?;
         let expression = Arc::new(Expression {
             pattern: pattern.to_owned(),
             flags: flags.to_owned(),

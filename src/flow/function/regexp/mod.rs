@@ -7,6 +7,7 @@ mod work;
 use regress::Regex;
 
 use super::{Context, MAX_RESULT_BYTES, Refusal};
+use crate::flow::sql::message::unknown;
 use crate::flow::value::parse_number;
 pub(super) use expressions::Expressions;
 use template::Template;
@@ -84,6 +85,7 @@ fn occurrence(argument: Option<&&str>) -> Result<usize, Refusal> {
     if number >= 0.0 && number.fract() == 0.0 && number.is_finite() {
         Ok(number as usize)
     } else {
+        let text = unknown(text);
         Err(Refusal::Argument(format!(
             "'{text}' is no occurrence; use 0 for all matches or n for the n-th"
         )))

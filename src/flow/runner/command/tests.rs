@@ -99,7 +99,7 @@ fn usage_errors_name_the_argument() {
         ),
     ] {
         let error = refusal(line);
-        assert!(error.message.starts_with(message), "{line}: {error}");
+        assert!(error.to_string().starts_with(message), "{line}: {error}");
         assert!(!error.show_usage);
     }
 }
@@ -122,14 +122,17 @@ fn a_dash_is_a_value_of_result_json_only() {
     let line = "run -f a.sql --result-json - --correlation-id a --attempt-id b --expected-job-id c";
     let orchestration = accepted(line).orchestration().expect("orchestrated");
     assert_eq!(orchestration.result_json, "-");
-    assert_eq!(refusal("run -f a.sql --as-of -").message, "--as-of needs a value");
+    assert_eq!(
+        refusal("run -f a.sql --as-of -").to_string(),
+        "--as-of needs a value"
+    );
 }
 
 #[test]
 fn an_orchestrator_is_answered_even_after_a_mistake() {
     let line = "run -f a.sql --bad --result-json - --correlation-id a --attempt-id b --expected-job-id c --profile p";
     let error = refusal(line);
-    assert_eq!(error.message, "unknown flag --bad");
+    assert_eq!(error.to_string(), "unknown flag --bad");
     assert_eq!(error.orchestration.expect("ids").attempt_id, "b");
     assert_eq!(error.profile.as_deref(), Some("p"));
     let error = refusal("run -f a.sql --bad --result-json - --correlation-id a --attempt-id b");
@@ -143,7 +146,7 @@ fn an_existing_result_file_is_refused() {
         "run -f a.sql --result-json {manifest} --correlation-id a --attempt-id b --expected-job-id c"
     );
     let error = refusal(&line);
-    assert!(error.message.contains("exists already"), "{error}");
+    assert!(error.to_string().contains("exists already"), "{error}");
     assert!(error.orchestration.is_none());
 }
 
@@ -158,7 +161,7 @@ fn help_and_unknown_commands() {
     assert!(matches!(parse(&words("--version")), Ok(Request::Version)));
     let error = refusal("frobnicate");
     assert!(error.show_usage);
-    assert_eq!(error.message, "unknown command \"frobnicate\"");
+    assert_eq!(error.to_string(), "unknown command \"frobnicate\"");
 }
 
 #[test]
@@ -212,7 +215,7 @@ proptest! {
                 }
             }
             Ok(_) => {}
-            Err(error) => prop_assert!(!error.message.is_empty()),
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
         }
     }
 }

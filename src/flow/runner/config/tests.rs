@@ -207,7 +207,7 @@ fn the_later_of_two_names_gives_the_tokens() {
     let profile = load(&with(r#","apps":{"z":{"id":1}}"#)).expect("valid");
     let failure = profile.address(1).expect_err("no token");
     assert!(
-        failure.message.starts_with("LAPP_z (app 1) has no API token"),
+        failure.to_string().starts_with("LAPP_z (app 1) has no API token"),
         "{failure}"
     );
 }

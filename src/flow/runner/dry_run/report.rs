@@ -10,6 +10,7 @@ use crate::flow::runner::config::Profile;
 use crate::flow::runner::console::Console;
 use crate::flow::runner::mask::Masker;
 use crate::flow::runner::verdict::{Exit, Failure, JobStatus};
+use crate::flow::sql::message::Message;
 
 /// Statement that ended a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +64,9 @@ pub struct Report {
     pub preview_calls: u64,
     targets: BTreeMap<u64, Target>,
     samples: Vec<Change>,
-    gate: Option<(Gate, String)>,
+    gate: Option<(Gate, Message)>,
     incomplete: bool,
-    error: Option<String>,
+    error: Option<Message>,
 }
 
 impl Report {
@@ -109,7 +110,7 @@ impl Report {
     }
 
     /// The job would end at a gate.
-    pub fn end_at(&mut self, gate: Gate, message: String) {
+    pub fn end_at(&mut self, gate: Gate, message: Message) {
         (self.status, self.exit) = match gate {
             Gate::Assert => (JobStatus::Aborted, Exit::Asserted),
             Gate::Exit => (JobStatus::NoData, Exit::Done),
@@ -182,10 +183,10 @@ impl Report {
             "incomplete": self.incomplete,
         });
         if let Some((gate, message)) = &self.gate {
-            object["gate"] = json!({"kind": gate.word(), "message": message});
+            object["gate"] = json!({"kind": gate.word(), "message": message.to_string()});
         }
         if let Some(error) = &self.error {
-            object["error"] = json!(error);
+            object["error"] = json!(error.to_string());
         }
         object
     }
