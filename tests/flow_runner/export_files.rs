@@ -43,6 +43,50 @@ fn temp_tables_become_files() {
 }
 
 #[test]
+fn files_that_cannot_be_written_are_found_before_the_first_request() {
+    let (sandbox, bench) = start(TABLES);
+    bench.write("real.csv", "old");
+    std::fs::create_dir(bench.root.join("folder")).expect("folder");
+    std::os::unix::fs::symlink("real.csv", bench.root.join("link.csv")).expect("link");
+    for target in ["missing/a.csv", "link.csv", "folder"] {
+        sandbox.clear_log();
+        let ended = bench.line(&format!("run -f tables.sql --export-csv first={target}"));
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let path = bench.root.join(target);
+        assert!(
+            ended
+                .stderr
+                .contains(&format!("{} cannot be written", path.display())),
+            "{ended:?}"
+        );
+        assert!(sandbox.log().is_empty(), "{target}");
+    }
+    assert_eq!(read(&bench, "real.csv"), "old");
+}
+
+#[test]
+fn what_may_hold_data_is_private_unless_a_file_says_otherwise() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let (_sandbox, bench) = start(TABLES);
+    let shared = bench.write("second.csv", "old");
+    std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o640)).expect("mode");
+    let ended = bench.line("run -f tables.sql --export-csv second=second.csv --export-csv first=first.csv");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let mode = |path: &std::path::Path| std::fs::metadata(path).expect("file").mode() & 0o777;
+    assert_eq!(
+        (mode(&shared), mode(&bench.root.join("first.csv"))),
+        (0o640, 0o600)
+    );
+    let logs = std::fs::read_dir(bench.root.join(".ksql/logs")).expect("logs");
+    for log in logs
+        .map(|entry| entry.expect("entry").path())
+        .filter(|path| path.is_file())
+    {
+        assert_eq!(mode(&log), 0o600, "{log:?}");
+    }
+}
+
+#[test]
 fn an_orchestrator_gets_receipts_in_name_order() {
     let (_sandbox, bench) = start(TABLES);
     let ended = bench.line(
@@ -102,8 +146,8 @@ fn nothing_is_written_unless_everything_can_be() {
 
     std::fs::create_dir(bench.root.join("taken")).expect("folder");
     let ended = bench.line("run -f tables.sql --export-csv first=first.csv --export-csv second=taken");
-    assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(bench.root.join("first.csv").exists(), "what was complete stays");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(!bench.root.join("first.csv").exists());
 }
 
 #[test]

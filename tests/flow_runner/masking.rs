@@ -15,6 +15,8 @@ const CHECKED: &str = "UPSERT INTO LAPP_顧客マスタ (顧客コード, 顧客
 SELECT 顧客コード AS c, 顧客名 AS n FROM LAPP_顧客マスタ WHERE 顧客コード = 'S1'
 KEY (顧客コード)
 CHECK WHEN n <> '' THEN 'wrong: ' || n";
+const NO_NUMBER: &str =
+    "UPSERT INTO LAPP_顧客マスタ (顧客コード, 当月売上実績) VALUES ('SUZUKI', 'TANAKA') KEY (顧客コード)";
 const CAST: &str = "SELECT FORMAT(1, 顧客名) AS x FROM LAPP_顧客マスタ WHERE 顧客コード = 'S1'";
 
 /// Runs a job and gives everything that it left for a reader: streams, result, JSONL, log record.
@@ -48,11 +50,15 @@ fn everything(logging: &serde_json::Value, sql: &str) -> (Ended, String) {
 
 #[test]
 fn values_of_masked_fields_appear_nowhere() {
-    let logging = json!({"maskFields": ["顧客コード", "顧客名"], "stripLiterals": true});
+    let logging = json!({"maskFields": ["顧客コード", "顧客名", "当月売上実績"], "stripLiterals": true});
     for (sql, said) in [
         (REPEATED, "the key 顧客コード = *** is in source rows 2 and 3"),
         (ASSERTED, "(actual: ***). the name"),
         (CHECKED, "source row 1: ***; nothing was written"),
+        (
+            NO_NUMBER,
+            "source row 1 (顧客コード = ***): 当月売上実績: '***' is not a number",
+        ),
         (CAST, "unknown pattern '***'"),
     ] {
         let (ended, all) = everything(&logging, sql);

@@ -108,8 +108,39 @@ fn the_fixed_cost_is_four_requests() {
     );
     assert_eq!(
         value(&only_log_record(&sandbox), "api_calls"),
-        (log.len() - 1).to_string()
+        log.len().to_string(),
+        "the final request counts itself"
     );
+}
+
+#[test]
+fn a_result_that_standard_output_does_not_take_is_reported() {
+    let (sandbox, bench) = start();
+    for line in [
+        "run -f count.sql --profile p --config ksql.config.json --result-json - --correlation-id c --attempt-id a \
+         --expected-job-id count",
+        "run -f count.sql --dry-run --json",
+    ] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("device");
+        let ended = bench.command(&words).stdout(full).output().expect("started");
+        let stderr = String::from_utf8(ended.stderr).expect("UTF-8");
+        assert_eq!(ended.status.code(), Some(0), "the job itself went well: {stderr}");
+        assert!(
+            stderr.contains("could not be written to standard output"),
+            "{stderr}"
+        );
+    }
+    // Every request of the process is in the result.
+    sandbox.clear_log();
+    let ended = bench.line(
+        "run -f count.sql --profile p --config ksql.config.json --result-json - --correlation-id c --attempt-id a \
+         --expected-job-id count",
+    );
+    assert_eq!(ended.json()["apiCalls"], sandbox.log().len());
 }
 
 #[test]

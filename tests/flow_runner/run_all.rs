@@ -215,6 +215,82 @@ fn resume_repeats_what_did_not_succeed_as_of_the_same_instant() {
 }
 
 #[test]
+fn a_batch_that_was_killed_at_its_very_end_is_closed_by_a_resume() {
+    let batch = Batch::new(&[
+        ("01_a.sql", job("a", "", GOOD)),
+        ("02_b.sql", job("b", "", NO_DATA)),
+    ]);
+    // The third PUT to the log app ends the batch, after those of both jobs.
+    batch.sandbox.fault(&json!({
+        "match": {"method": "PUT", "app": JOB_LOG.0}, "nth": 3, "action": "hold_before"
+    }));
+    let mut killed = batch
+        .bench
+        .command(&["run-all", "jobs"])
+        .spawn()
+        .expect("started");
+    let hold = batch.sandbox.wait_for_hold();
+    killed.kill().expect("killed");
+    killed.wait().expect("ended");
+    batch.sandbox.release(&hold, "drop");
+    batch.sandbox.clear_faults();
+    assert_eq!(batch.newest().0, "RUNNING");
+
+    let ended = batch.bench.line("run-all jobs --resume");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stdout.contains("closed as SUCCESS, lock released"),
+        "{ended:?}"
+    );
+    assert_eq!(batch.newest().0, "SUCCESS");
+    let record = &batch.records()[0];
+    assert_eq!(
+        (value(record, "job_key"), value(record, "job_key_done")),
+        ("", "p:__batch__")
+    );
+    assert_eq!(batch.exit("run-all jobs"), 0, "the next night runs");
+
+    // Another batch's lock is not touched.
+    let first = value(record, "batch_id");
+    batch.sandbox.insert(
+        JOB_LOG.0,
+        &[json!({
+            "record_type": {"value": "BATCH"}, "profile": {"value": "p"}, "status": {"value": "RUNNING"},
+            "job_key": {"value": "p:__batch__"}, "batch_id": {"value": "other"},
+            "started_at": {"value": jiff::Timestamp::now().to_string()},
+        })],
+    );
+    let ended = batch.bench.line(&format!("run-all jobs --resume-batch {first}"));
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(
+        ended.stderr.contains("free the lock with `ksql-flow unlock`"),
+        "{ended:?}"
+    );
+    assert_eq!(batch.newest().0, "RUNNING");
+}
+
+#[test]
+fn a_resume_keeps_the_instant_to_the_millisecond() {
+    let gate = "ASSERT @NOW() = 'x', 'gate'";
+    let batch = Batch::new(&[("01_a.sql", job("a", "", gate))]);
+    let first = batch.bench.line("run-all jobs --as-of 2026-11-30T10:20:45.500Z");
+    assert!(first.stderr.contains("2026-11-30T10:20:45"), "{first:?}");
+    let ended = batch.bench.line("run-all jobs --resume");
+    assert!(
+        ended.stdout.contains("as of 2026-11-30T10:20:45.500Z"),
+        "{ended:?}"
+    );
+    let actual = |text: &str| text.split("(actual: ").nth(1).map(|rest| rest[..24].to_owned());
+    assert_eq!(actual(&ended.stderr), actual(&first.stderr));
+    // Of another batch the state file knows nothing.
+    let mut state = batch.bench.json(".ksql/state-p.json");
+    state["batchId"] = json!("other");
+    batch.bench.write(".ksql/state-p.json", &state.to_string());
+    let ended = batch.bench.line("run-all jobs --resume");
+    assert!(ended.stdout.contains("as of 2026-11-30T10:20:00Z"), "{ended:?}");
+}
+
+#[test]
 fn a_named_batch_is_resumed() {
     let batch = mixed();
     assert_eq!(batch.exit("run-all jobs"), 2);
@@ -241,7 +317,7 @@ fn a_resume_without_log_app_uses_the_state_file() {
         "{ended:?}"
     );
     assert!(
-        ended.stdout.contains("b: SUCCESS") && !ended.stdout.contains("a: SUCCESS"),
+        ended.stdout.contains("\nb: SUCCESS") && !ended.stdout.contains("\na: SUCCESS"),
         "{ended:?}"
     );
     std::fs::write(batch.bench.root.join(".ksql/state-p.json"), "{").expect("damaged");
@@ -375,6 +451,6 @@ fn a_previewed_resume_prints_one_object() {
         .filter_map(|job| job["job"].as_str())
         .collect();
     assert_eq!(jobs, ["02_b.sql", "04_d.sql", "05_e.sql"]);
-    assert_eq!(report["jobs"][0]["asOf"], "2026-07-31T15:00:00Z");
+    assert_eq!(report["jobs"][0]["asOf"], "2026-08-01T00:00:00+09:00");
     assert!(ended.stderr.contains("resuming the batch"), "{ended:?}");
 }

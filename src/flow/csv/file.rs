@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{OutputReceipt, Serialised};
-use crate::flow::durable_file::{self, Access, Existing};
+use crate::flow::durable_file::{self, Existing};
 
 /// A serialised file and where it goes.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Committed {
 pub struct CommitError {
     /// The sink's name.
     pub name: String,
+    /// The target.
+    pub path: PathBuf,
     /// What the operating system said.
     pub error: io::Error,
 }
@@ -40,11 +42,10 @@ pub struct CommitError {
 pub fn commit(sinks: Vec<Sink>) -> Committed {
     let mut receipts = Vec::with_capacity(sinks.len());
     for sink in sinks {
-        if let Err(error) =
-            durable_file::write(&sink.path, &sink.file.bytes, Existing::Replace, Access::Usual)
-        {
+        if let Err(error) = durable_file::write(&sink.path, &sink.file.bytes, Existing::Replace) {
             let failure = Some(CommitError {
                 name: sink.name,
+                path: sink.path,
                 error,
             });
             return Committed { receipts, failure };
@@ -65,7 +66,8 @@ pub fn commit(sinks: Vec<Sink>) -> Committed {
 
 impl fmt::Display for CommitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "export '{}' could not be written: {}", self.name, self.error)
+        let path = self.path.display();
+        write!(f, "the export file {path} could not be written: {}", self.error)
     }
 }
 

@@ -148,8 +148,8 @@ pub(super) fn demanded(field: &TargetField, cell: &str) -> Result<(), Fault> {
                 return Err(Fault::new(
                     TYPE_LINK,
                     say!(
-                        "{code}: '{cell}' is no link of the kind that the field takes",
-                        "{code}: '{cell}' はこのフィールドのリンクの形式ではありません"
+                        "{code}: '{shown}' is no link of the kind that the field takes",
+                        "{code}: '{shown}' はこのフィールドのリンクの形式ではありません"
                     ),
                 ));
             }

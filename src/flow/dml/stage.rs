@@ -7,7 +7,7 @@ use crate::flow::exec::eval::{Evaluator, NoRow, Row};
 use crate::flow::exec::pulse::stop_if_asked;
 use crate::flow::exec::{EngineError, Relation};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{self, say};
 use crate::flow::value::{canonical_number, is_number};
 
 use super::Dml;
@@ -169,7 +169,8 @@ impl SourceRows {
             .iter()
             .filter_map(|place| {
                 let code = &fields.get(*place)?.code;
-                Some(format!("{code} = {}", self.cell(row, *place).0))
+                let value = message::value(code, self.cell(row, *place).0);
+                Some(format!("{code} = {value}"))
             })
             .collect();
         parts.join(", ")

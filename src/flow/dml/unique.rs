@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::flow::exec::EngineError;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{self, say};
 
 use super::fault::{self, Fault};
 use super::inspect::{Findings, Stage};
@@ -47,11 +47,12 @@ fn repeated<'s>(staged: &'s Staged<'_>, keys: &[usize]) -> Vec<Repeated<'s>> {
 /// Notes every row with such a value.
 pub(super) fn find_repeated(staged: &Staged<'_>, keys: &[usize], findings: &mut Findings) {
     for Repeated { code, value, rows } in repeated(staged, keys) {
+        let shown = message::value(code, &value);
         let fault = Fault::new(
             fault::KEY_REPEATED,
             say!(
-                "{code} prohibits duplicates, but {value} is in several rows",
-                "{code} は値の重複が禁止されていますが、{value} が複数の行にあります"
+                "{code} prohibits duplicates, but {shown} is in several rows",
+                "{code} は値の重複が禁止されていますが、{shown} が複数の行にあります"
             ),
         );
         for row in rows {
@@ -69,9 +70,10 @@ pub(super) fn refuse_repeated(staged: &Staged<'_>, keys: &[usize]) -> Result<(),
         return Ok(());
     };
     let numbers: Vec<String> = rows.iter().take(2).map(|row| (row + 1).to_string()).collect();
+    let shown = message::value(code, &value);
     let (english, japanese) = (numbers.join(" and "), numbers.join(" 行目と "));
     Err(EngineError::argument(say!(
-        "{code} prohibits duplicates, but rows {english} would both get {value}; nothing was written",
-        "{code} は値の重複が禁止されていますが、{japanese} 行目の値がどちらも {value} になります。何も書き込んでいません"
+        "{code} prohibits duplicates, but rows {english} would both get {shown}; nothing was written",
+        "{code} は値の重複が禁止されていますが、{japanese} 行目の値がどちらも {shown} になります。何も書き込んでいません"
     )))
 }

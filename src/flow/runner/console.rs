@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::host;
 use super::mask::Masker;
-use crate::flow::sql::message::{Language, Message};
+use crate::flow::sql::message::{Language, Message, say};
 use crate::os::relay;
 
 /// Where people read along.
@@ -68,12 +68,22 @@ impl Console {
 
     /// One JSON object on one line of standard output.
     pub fn machine(&self, value: Value) {
-        answer(&self.masker.json(value).to_string());
+        self.result(&self.masker.json(value).to_string());
     }
 
     /// A finished document on standard output; it was masked where it was made.
     pub fn raw(&self, text: &str) {
-        answer(text.trim_end_matches('\n'));
+        self.result(text.trim_end_matches('\n'));
+    }
+
+    /// Whoever waits for a result must hear that it is lost; the exit code still tells what the command did (RNR-116).
+    fn result(&self, text: &str) {
+        if let Err(error) = answer(text) {
+            self.error(say!(
+                "the result could not be written to standard output: {error}",
+                "結果を標準出力に書き込めませんでした: {error}"
+            ));
+        }
     }
 
     fn complain(&self, text: &Message) {
@@ -91,7 +101,8 @@ pub fn help(text: &str, on_stderr: bool) {
     if on_stderr {
         tell(text);
     } else {
-        answer(text);
+        // Nobody reads the help text: nothing is lost.
+        let _ = answer(text);
     }
 }
 
@@ -101,13 +112,13 @@ fn tell(text: &str) {
     relay::stderr().send(format!("{text}\n").as_bytes());
 }
 
-/// A line for programs. A closed pipe is no reason to stop a job half-way: output errors are dropped.
-fn answer(text: &str) {
+/// A line for programs.
+fn answer(text: &str) -> std::io::Result<()> {
     relay::stderr().keep_order();
     let mut stdout = relay::stdout();
-    let _ = stdout
+    stdout
         .write_all(format!("{text}\n").as_bytes())
-        .and_then(|()| stdout.flush());
+        .and_then(|()| stdout.flush())
 }
 
 /// Control characters of foreign text (file names, messages, data) cannot move the cursor or forge lines.

@@ -77,9 +77,9 @@ pub fn run_all(
     } else {
         None
     };
-    let (selection, as_of) = run_all::select(connection, flags, log.as_ref(), nodes, &batch.options.as_of)?;
-    batch.options.as_of = as_of;
-    let selected = selection.apply(nodes)?;
+    let chosen = run_all::select(connection, flags, log.as_ref(), nodes, &batch.options.as_of)?;
+    batch.options.as_of = chosen.as_of;
+    let selected = chosen.selection.apply(nodes)?;
     if !flags.has("--json") {
         connection.console.progress(format_args!("note: {BATCH_WARNING}"));
     }

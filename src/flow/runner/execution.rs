@@ -244,7 +244,7 @@ impl Running<'_> {
         let outcome = self.settle(outcome, started.is_some(), &watch.boundary);
         // What is written from here on gives the lock back: it gets all the patience there is.
         self.place.cancellation.be_patient();
-        let end = JobEnd {
+        let mut end = JobEnd {
             outcome,
             effects: recorder.effects(),
             api_calls: recorder.api_calls(),
@@ -253,7 +253,9 @@ impl Running<'_> {
             imported: files.imported,
             outputs: files.outputs,
         };
-        self.close(&end, recorder.detail());
+        let error = self.close(&end, recorder.detail());
+        end.api_calls = recorder.api_calls();
+        self.note_end(&end, &error);
         end
     }
 
@@ -425,8 +427,8 @@ impl Running<'_> {
         }
     }
 
-    /// The final record; when it cannot be written, it is queued and the outcome stays (RNR-64).
-    fn close(&self, end: &JobEnd, detail: &str) {
+    /// The final record; when it cannot be written, it is queued and the outcome stays (RNR-64). Gives the error text.
+    fn close(&self, end: &JobEnd, detail: &str) -> String {
         let masker = &self.place.connection.masker;
         let error = match &end.outcome {
             Ok(_) => String::new(),
@@ -439,12 +441,17 @@ impl Running<'_> {
                 started: self.began,
                 finished: end.finished,
                 effects: &end.effects,
-                api_calls: end.api_calls,
+                // The request that carries this number is one more (RNR-33).
+                api_calls: end.api_calls + 1,
                 error: &error,
                 detail,
             };
             self.place.update_or_queue(log, lock.record_id, &closing.record());
         }
+        error
+    }
+
+    fn note_end(&self, end: &JobEnd, error: &str) {
         self.place.journal.write(
             Event::JobFinish,
             json!({

@@ -4,10 +4,12 @@ use super::file_flags::Exports;
 use super::verdict::{Failure, ResultCode};
 use crate::flow::apps::FieldType;
 use crate::flow::csv::{CellKind, Column, Committed, ExportError, Serialised, Sink, Writer, commit};
+use crate::flow::durable_file;
 use crate::flow::exec::{Relation, Session};
 use crate::flow::plan::types::Type;
 use crate::flow::script::{Script, StatementKind};
 use crate::flow::sql::ast;
+use crate::flow::sql::message::say;
 
 /// Checks that the script makes what is to be exported.
 ///
@@ -17,9 +19,10 @@ pub fn check(script: &Script, exports: &Exports) -> Result<(), Failure> {
     for (name, _) in &exports.sinks {
         if name.is_empty() {
             if !matches!(script.statements.as_slice(), [only] if only.kind == StatementKind::Select) {
-                return Err(Failure::invalid(
+                return Err(Failure::invalid(say!(
                     "--export-csv FILE needs a script of one SELECT; name a temp table with --export-csv NAME=FILE",
-                ));
+                    "--export-csv FILE は SELECT 1 文だけのスクリプトで使えます。一時テーブルは --export-csv NAME=FILE で指定してください"
+                )));
             }
             continue;
         }
@@ -32,11 +35,36 @@ pub fn check(script: &Script, exports: &Exports) -> Result<(), Failure> {
         };
         let problem = match (count(created), count(dropped)) {
             (1, 0) => continue,
-            (0, _) => "the script creates no such temp table",
-            (1, _) => "the script drops it",
-            _ => "the script creates it several times",
+            (0, _) => say!(
+                "the script creates no such temp table",
+                "スクリプトはその一時テーブルを作成しません"
+            ),
+            (1, _) => say!("the script drops it", "スクリプトがそれを削除します"),
+            _ => say!(
+                "the script creates it several times",
+                "スクリプトがそれを複数回作成します"
+            ),
         };
-        return Err(Failure::invalid(format!("--export-csv {name}: {problem}")));
+        return Err(Failure::invalid(
+            problem.put(|_, problem| format!("--export-csv {name}: {problem}")),
+        ));
+    }
+    Ok(())
+}
+
+/// Checks that every file can be written, before the first request (RNR-134).
+///
+/// # Errors
+/// A folder that is missing or not writable; a target that is a folder, a link or no regular file.
+pub fn preflight(exports: &Exports) -> Result<(), Failure> {
+    for (_, path) in &exports.sinks {
+        durable_file::probe(path).map_err(|error| {
+            let path = path.display();
+            Failure::invalid(say!(
+                "--export-csv: {path} cannot be written: {error}; nothing was run",
+                "--export-csv: {path} に書き込めません: {error}。何も実行していません"
+            ))
+        })?;
     }
     Ok(())
 }

@@ -166,9 +166,24 @@ pub fn recover(
     note: &str,
     by: &str,
 ) -> Result<(), kintone::Error> {
+    end(log, holder, revision, JobStatus::Timeout, note, by)
+}
+
+/// Ends a RUNNING record in a status and clears its key, only at the given revision if there is one.
+///
+/// # Errors
+/// As the client reports.
+pub fn end(
+    log: &LogApp,
+    holder: &Holder,
+    revision: Option<u64>,
+    status: JobStatus,
+    note: &str,
+    by: &str,
+) -> Result<(), kintone::Error> {
     let mut record = LogRecord::new();
     record
-        .set("status", JobStatus::Timeout.word())
+        .set("status", status.word())
         .set(JOB_KEY, "")
         .set("job_key_done", &holder.job_key)
         .set("finished_at", instant_seconds(host::now()))
@@ -187,12 +202,21 @@ fn is_stale(holder: &Holder, now: Timestamp, stale_after_sec: u64) -> bool {
         .is_ok_and(|started| now.duration_since(started) > limit)
 }
 
-fn conflict(holder: &Holder) -> Failure {
+/// Another execution holds the lock: who, and how it is freed.
+pub fn conflict(holder: &Holder) -> Failure {
+    let Holder {
+        job_key,
+        started_at: since,
+        host,
+        script_name: script,
+        record_id: record,
+        ..
+    } = holder;
     Failure::new(
         ResultCode::LockConflict,
-        format!(
-            "the lock {} is held since {} by {} ({}, record {}); nothing was run. Wait for it, or see `ksql-flow inspect-lock`",
-            holder.job_key, holder.started_at, holder.host, holder.script_name, holder.record_id
+        say!(
+            "the lock {job_key} is held since {since} by {host} ({script}, record {record}); nothing was run. Wait for it; if it is certain that it does not run any more, free the lock with `ksql-flow unlock` or `ksql-flow force-unlock-job`",
+            "ロック {job_key} は {since} から {host} が保持しています ({script}、レコード {record})。何も実行していません。終了を待つか、もう動いていないことが確かなら `ksql-flow unlock` か `ksql-flow force-unlock-job` で解放してください"
         ),
     )
 }

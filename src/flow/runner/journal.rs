@@ -1,6 +1,6 @@
 //! The local JSONL file of one execution: complete where the log app is abridged (RNR-80).
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -153,11 +153,19 @@ impl Journal {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let mut file = File::options().append(true).create(true).open(&self.path)?;
+        let mut file = private().append(true).create(true).open(&self.path)?;
         let mut text = line.to_string();
         text.push('\n');
         file.write_all(text.as_bytes())
     }
+}
+
+/// Lines hold keys and messages of the job: they are for its owner only.
+fn private() -> OpenOptions {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::host;
 use super::log_app::{LogApp, LogRecord};
 use super::verdict::Failure;
 use crate::flow::calendar::instant_millis;
-use crate::flow::durable_file::{self, Access, Existing};
+use crate::flow::durable_file::{self, Existing};
 use crate::flow::sql::message::Message;
 use crate::kintone::ErrorKind;
 
@@ -88,7 +88,7 @@ impl PendingQueue {
         );
         fs::create_dir_all(&self.folder)?;
         let text = serde_json::to_vec(&entry).map_err(io::Error::other)?;
-        durable_file::write(&self.folder.join(name), &text, Existing::Refuse, Access::Owner)
+        durable_file::write(&self.folder.join(name), &text, Existing::Refuse)
     }
 
     /// Sends what is queued, oldest first, until the first failure that may pass. A write that kintone refuses for good

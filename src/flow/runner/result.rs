@@ -11,7 +11,7 @@ use super::mask::Masker;
 use super::verdict::{Failure, ResultCode};
 use crate::flow::calendar::instant_seconds;
 use crate::flow::csv::{InputReceipt, OutputReceipt};
-use crate::flow::durable_file::{self, Access, Existing};
+use crate::flow::durable_file::{self, Existing};
 
 /// Name of the contract.
 pub const CONTRACT: &str = "ksql-flow.execution/v1";
@@ -183,12 +183,7 @@ pub fn deliver(text: &str, target: &str, console: &Console) {
         console.raw(text);
         return;
     }
-    if let Err(error) = durable_file::write(
-        Path::new(target),
-        text.as_bytes(),
-        Existing::Refuse,
-        Access::Owner,
-    ) {
+    if let Err(error) = durable_file::write(Path::new(target), text.as_bytes(), Existing::Refuse) {
         console.error(format_args!(
             "cannot write the execution result {target}: {error}"
         ));

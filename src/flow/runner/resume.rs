@@ -2,12 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
+use super::as_of::RunInstant;
 use super::connection::Connection;
 use super::graph::{self, Node, Recorded};
+use super::job_lock;
+use super::journal::Event;
 use super::log_app::LogApp;
 use super::state::State;
-use super::verdict::{Failure, JobStatus};
-use crate::kintone::{self, Record, query};
+use super::verdict::{Failure, JobStatus, batch_status};
+use super::workplace::Workplace;
+use crate::flow::calendar::Zone;
+use crate::flow::sql::message::say;
+use crate::kintone::{self, ErrorKind, Record, query};
 
 /// Most JOB records that are read: one page.
 const MAX_JOBS: usize = 500;
@@ -55,6 +63,26 @@ pub fn newest(connection: &Connection, log: Option<&LogApp>, nodes: &[Node]) -> 
             )))
         }
     }
+}
+
+/// The instant of a batch. kintone stores it without its seconds (KTB-114): where the state file on this host knows the
+/// same batch, it knows the instant exactly.
+pub fn exact_as_of(origin: &Origin, profile: &str, zone: &Zone) -> Result<RunInstant, Failure> {
+    const MINUTE: usize = "2026-08-01T00:00".len();
+    let stored = RunInstant::parse(&origin.as_of, zone)?;
+    let Ok(Some(state)) = State::load(profile) else {
+        return Ok(stored);
+    };
+    if state.batch_id != origin.batch_id {
+        return Ok(stored);
+    }
+    let exact = RunInstant::parse(&state.as_of, zone)?;
+    let minute = |instant: &RunInstant| instant.as_of.now().get(..MINUTE).map(str::to_owned);
+    Ok(if minute(&exact) == minute(&stored) {
+        exact
+    } else {
+        stored
+    })
 }
 
 /// The batch with this id.
@@ -150,6 +178,55 @@ fn from_state(state: State) -> Origin {
         as_of: state.as_of,
         jobs,
     }
+}
+
+/// Ends what a batch left behind that was killed between its last job and its own end: the RUNNING record with the lock.
+/// All its jobs have succeeded, so that its owner, should it still live, has nothing left to do but the same.
+///
+/// # Errors
+/// Another batch holds the lock, or who holds it cannot be told.
+pub fn close_finished(place: &Workplace<'_>, origin: &Origin, lock_key: &str) -> Result<(), Failure> {
+    let Some(log) = &place.log else { return Ok(()) };
+    let console = &place.connection.console;
+    let holder = match log.holder(lock_key) {
+        Ok(None) => return Ok(()),
+        Ok(Some(holder)) => holder,
+        Err(error) if place.local_only => {
+            console.warn(&Failure::from(&error));
+            return Ok(());
+        }
+        Err(error) => return Err(Failure::lock_unavailable(&Failure::from(&error).message)),
+    };
+    if holder.batch_id != origin.batch_id {
+        return Err(job_lock::conflict(&holder));
+    }
+    let took_part: Vec<JobStatus> = origin
+        .jobs
+        .values()
+        .filter(|job| !job.filtered)
+        .map(|job| job.status)
+        .collect();
+    let (status, batch) = (batch_status(&took_part, false), &holder.batch_id);
+    let note = "every job had ended well, the end of the batch was missing";
+    match job_lock::end(log, &holder, Some(holder.revision), status, note, &place.batch_id) {
+        Ok(()) => {}
+        // Its owner, or another resume, was quicker: then the key is gone.
+        Err(error) if error.kind() == ErrorKind::RevisionConflict => match log.holder(lock_key) {
+            Ok(None) => return Ok(()),
+            Ok(Some(holder)) => return Err(job_lock::conflict(&holder)),
+            Err(error) => return Err(Failure::lock_unavailable(&Failure::from(&error).message)),
+        },
+        Err(error) => return Err(Failure::lock_unavailable(&Failure::from(&error).message)),
+    }
+    place.journal.write(
+        Event::StaleLockRecovered,
+        json!({"jobKey": lock_key, "recordId": holder.record_id, "batchIdOfHolder": batch}),
+    );
+    console.progress(say!(
+        "the batch {batch} had not recorded its end: closed as {status}, lock released",
+        "バッチ {batch} は終了が記録されていませんでした。{status} として閉じ、ロックを解放しました"
+    ));
+    Ok(())
 }
 
 #[cfg(test)]

@@ -199,6 +199,7 @@ impl Single<'_> {
             imports = Imports::load(&job.script, &supplied)?;
             if let Some(exports) = &exports {
                 exports::check(&job.script, exports)?;
+                exports::preflight(exports)?;
             }
         }
         Ok(Prepared {

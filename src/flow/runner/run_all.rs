@@ -22,11 +22,12 @@ use super::journal::Event;
 use super::log_app::LogApp;
 use super::notify::{Ending, JobLine};
 use super::result::Effects;
-use super::resume;
+use super::resume::{self, Origin};
 use super::state::{JobState, State};
 use super::verdict::{Exit, Failure, JobStatus, ResultCode, batch_exit, batch_status};
 use super::workplace::{RunOptions, Workplace};
 use crate::flow::calendar::instant_millis;
+use crate::flow::sql::message::say;
 
 /// Runs the command.
 ///
@@ -55,13 +56,15 @@ pub fn run_all(connection: &Connection, invocation: &Invocation) -> Result<Exit,
     let batch_id = host::uuid()?;
     let mut place = Workplace::begin(connection, flags, &options, &batch_id, None, folder)?;
     place.resend();
-    let (selection, as_of) = select(connection, flags, place.log.as_ref(), &nodes, &place.as_of)?;
-    place.as_of = as_of;
-    let selected = selection.apply(&nodes)?;
-    if !selected.contains(&true) {
-        connection
-            .console
-            .progress("nothing to resume: every job of that batch succeeded");
+    let chosen = select(connection, flags, place.log.as_ref(), &nodes, &place.as_of)?;
+    place.as_of = chosen.as_of;
+    let selected = chosen.selection.apply(&nodes)?;
+    if let (Some(origin), false) = (&chosen.origin, selected.contains(&true)) {
+        resume::close_finished(&place, origin, &batch_key)?;
+        connection.console.progress(say!(
+            "nothing to resume: every job of that batch succeeded",
+            "再開するジョブはありません。そのバッチのジョブはすべて成功しています"
+        ));
         return Ok(Exit::Done);
     }
     let exit = Batch {
@@ -82,6 +85,16 @@ pub fn run_all(connection: &Connection, invocation: &Invocation) -> Result<Exit,
     Ok(exit)
 }
 
+/// What is run.
+pub struct Chosen {
+    /// The jobs.
+    pub selection: Selection,
+    /// As of when.
+    pub as_of: RunInstant,
+    /// The batch that is resumed.
+    pub origin: Option<Origin>,
+}
+
 /// What is run, and as of when: a resume takes the instant of its batch unless another was given.
 ///
 /// # Errors
@@ -92,7 +105,7 @@ pub fn select(
     log: Option<&LogApp>,
     nodes: &[Node],
     given: &RunInstant,
-) -> Result<(Selection, RunInstant), Failure> {
+) -> Result<Chosen, Failure> {
     let profile = &connection.profile;
     let origin = if let Some(batch_id) = flags.value("--resume-batch") {
         resume::by_id(log, &profile.name, batch_id, nodes)?
@@ -104,18 +117,27 @@ pub fn select(
             (_, Some(job)) => Selection::Only(job.to_owned()),
             (None, None) => Selection::All,
         };
-        return Ok((selection, given.clone()));
+        return Ok(Chosen {
+            selection,
+            as_of: given.clone(),
+            origin: None,
+        });
     };
     let as_of = if flags.has("--as-of") || origin.as_of.is_empty() {
         given.clone()
     } else {
-        RunInstant::parse(&origin.as_of, &profile.zone)?
+        resume::exact_as_of(&origin, &profile.name, &profile.zone)?
     };
-    connection.console.progress(format_args!(
-        "resuming the batch {} as of {}",
-        origin.batch_id, as_of.text
+    let (batch, instant) = (&origin.batch_id, &as_of.text);
+    connection.console.progress(say!(
+        "resuming the batch {batch} as of {instant}",
+        "バッチ {batch} を再開します (基準日時 {instant})"
     ));
-    Ok((Selection::Resume(graph::to_resume(nodes, &origin.jobs)), as_of))
+    Ok(Chosen {
+        selection: Selection::Resume(graph::to_resume(nodes, &origin.jobs)),
+        as_of,
+        origin: Some(origin),
+    })
 }
 
 /// How one job of the batch ended.
@@ -385,7 +407,8 @@ impl Batch<'_> {
                 started: self.began,
                 finished: host::now(),
                 effects: totals,
-                api_calls: place.client.requests().total,
+                // The request that carries this number is one more (RNR-33).
+                api_calls: place.client.requests().total + 1,
                 error: &errors.join("\n"),
                 detail: &detail.join("\n"),
             };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::host;
 use super::local_lock::{FOLDER, file_of};
-use crate::flow::durable_file::{self, Access, Existing};
+use crate::flow::durable_file::{self, Existing};
 
 /// Version of the file format.
 const SCHEMA_VERSION: u64 = 1;
@@ -80,12 +80,7 @@ impl State {
             return;
         };
         if fs::create_dir_all(FOLDER).is_ok() {
-            let _ = durable_file::write(
-                &file_of("state", &self.profile),
-                &text,
-                Existing::Replace,
-                Access::Owner,
-            );
+            let _ = durable_file::write(&file_of("state", &self.profile), &text, Existing::Replace);
         }
     }
 

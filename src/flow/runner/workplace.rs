@@ -102,6 +102,8 @@ pub struct Workplace<'a> {
     pub git_ref: String,
     /// Under `--lock local-only` the lock in the log app is wanted but not needed.
     pub local_only: bool,
+    /// Session of this process.
+    pub batch_id: String,
     queue: PendingQueue,
     _local_lock: LocalLock,
 }
@@ -158,6 +160,7 @@ impl<'a> Workplace<'a> {
             host,
             git_ref: host::git_ref(jobs_folder),
             local_only: options.local_only,
+            batch_id: batch_id.to_owned(),
             queue: PendingQueue::new(&profile.logging.local_dir),
             _local_lock: local_lock,
         })
