@@ -8,7 +8,7 @@ mod sandbox;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use network::{Book, NodeSpec, PROFILE, Workspace, said, text, violations};
+use network::{Book, NodeSpec, Workspace, children, said, text, violations};
 use sandbox::{JOB_LOG, ORDERS, STATE, Sandbox};
 use serde_json::json;
 
@@ -59,50 +59,20 @@ fn a_signal_ends_the_job_records_it_and_releases_the_lock() {
     }
 }
 
-/// The real runner instead of the scripted one, with a job that writes two records in two requests.
-fn with_the_real_runner(sandbox: &Sandbox, space: &Workspace) -> Command {
-    let app = |(id, token): (u64, &str)| json!({"id": id, "tokens": [token]});
-    let profile = json!({"baseUrl": sandbox.base_url(), "timezone": "Asia/Tokyo", "logApp": "logs",
-        "apps": {"orders": app(ORDERS), "logs": app(JOB_LOG)}});
-    let config = space.dir.join("ksql.config.json");
-    let profiles = json!({"defaultProfile": PROFILE, "profiles": {PROFILE: profile}});
-    std::fs::write(&config, profiles.to_string()).expect("configuration");
-    let insert = "INSERT INTO LAPP_orders (顧客コード, 受注日) VALUES ('C00001', '2026-11-01');\n";
-    let job = format!(
-        "-- @ksql name: {}_a\n-- @ksql dialect: 1\n{insert}{insert}",
-        space.network_id
-    );
-    std::fs::write(space.dir.join("jobs/a.sql"), job).expect("job");
-    let mut command = space.network_command(&["--business-key", "k"]);
-    command
-        .env("KSQL_FLOW_BIN", env!("CARGO_BIN_EXE_ksql-flow"))
-        .env("KSQL_FLOW_CONFIG", config)
-        .current_dir(&space.dir);
-    command
-}
-
-/// The processes that a process started and that have not ended.
-fn children(of: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{of}/task")).expect("/proc");
-    tasks
-        .flatten()
-        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|line| {
-            line.split_whitespace()
-                .filter_map(|pid| pid.parse().ok())
-                .collect::<Vec<_>>()
-        })
-        .collect()
-}
-
 #[test]
 fn a_shutdown_that_reaches_control_plane_and_job_is_one_request() {
     for name in ["TERM", "INT", "HUP"] {
         let sandbox = Sandbox::seeded(&format!("shutdown-{name}"), &["--orders", "1"], &[]);
-        let space = Workspace::new(&sandbox, "shutdown", &[NodeSpec::new("a", &[], &[])]);
+        let mut space = Workspace::new(&sandbox, "shutdown", &[NodeSpec::new("a", &[], &[])]);
+        let insert = "INSERT INTO LAPP_orders (顧客コード, 受注日) VALUES ('C00001', '2026-11-01');\n";
+        space.use_the_real_runner(
+            &sandbox,
+            env!("CARGO_BIN_EXE_ksql-flow"),
+            &[("a", &insert.repeat(2))],
+        );
         sandbox
             .fault(&json!({"match": {"method": "POST", "app": ORDERS.0}, "nth": 1, "action": "hold_before"}));
-        let child = with_the_real_runner(&sandbox, &space).spawn().expect("starts");
+        let child = space.start(&["--business-key", "k"]);
         let hold = sandbox.wait_for_hold();
         let jobs = children(child.id());
         assert_eq!(jobs.len(), 1, "{jobs:?}");

@@ -66,7 +66,7 @@ fn a_lock_is_shown_and_released_with_evidence() {
     assert_eq!(
         answer["record"],
         json!({
-            "recordId": id, "batchId": "batch-j", "startedAt": "2026-08-01T00:00:00Z",
+            "recordId": id.to_string(), "batchId": "batch-j", "startedAt": "2026-08-01T00:00:00Z",
             "host": "other-host", "scriptName": "j.sql",
         })
     );
@@ -75,8 +75,8 @@ fn a_lock_is_shown_and_released_with_evidence() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let answer = ended.json();
     assert_eq!(
-        (answer["outcome"].as_str(), answer["recordId"].as_u64()),
-        (Some("RELEASED"), Some(id))
+        (answer["outcome"].as_str(), answer["recordId"].as_str()),
+        (Some("RELEASED"), Some(id.to_string().as_str()))
     );
     assert_eq!(answer["before"]["batchId"], "batch-j");
     assert!(answer.get("nextAction").is_none());

@@ -274,3 +274,39 @@ fn a_list_costs_three_requests_and_points_to_each_run() {
             .success()
     );
 }
+
+#[test]
+fn a_failed_run_says_all_of_it_in_one_json_line_and_nothing_beside_it() {
+    let desk = Desk::empty("next_json", &[NodeSpec::new("a", &[], &["FAILED"])]);
+    let output = desk.space.run_network(&["--business-key", "k", "--json"]);
+    assert!(output.stderr.is_empty(), "{}", said(&output));
+    let line = json_of(&output);
+    let error = &line["error"];
+    assert_eq!(error["code"], "NODE_FAILED_OR_BLOCKED", "{line}");
+    let told = error["details"].to_string();
+    assert!(told.contains("node 'a' is FAILED"), "{line}");
+    assert!(!line["warnings"].as_array().expect("a list").is_empty(), "{line}");
+    let next = error["next"].as_array().expect("a list");
+    assert!(
+        !next.is_empty() && next.iter().all(|step| !step.to_string().contains('<')),
+        "{line}"
+    );
+    // What was told when it happened is not repeated at the end.
+    let plain = desk.space.run_network(&["--business-key", "l"]);
+    let text = String::from_utf8_lossy(&plain.stderr).into_owned();
+    let told = desk
+        .book()
+        .attempts
+        .iter()
+        .map(|a| text_of(a, "error_message"))
+        .next()
+        .unwrap_or_default();
+    assert!(
+        !told.is_empty() && text.matches(&told).count() == 1,
+        "{told}\n{text}"
+    );
+}
+
+fn text_of(record: &Json, field: &str) -> String {
+    text(record, field).to_owned()
+}

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value as Json, json};
 
-use super::sandbox::{AUDIT, JOB_LOG, STATE, Sandbox};
+use super::sandbox::{AUDIT, JOB_LOG, ORDERS, STATE, Sandbox};
 
 /// Profile of every scripted network.
 pub const PROFILE: &str = "test";
@@ -112,6 +112,30 @@ impl Workspace {
         }
     }
 
+    /// Takes the real runner `program` instead of the scripted one, with these statements for these nodes.
+    pub fn use_the_real_runner(&mut self, sandbox: &Sandbox, program: &str, jobs: &[(&str, &str)]) {
+        let app = |(id, token): (u64, &str)| json!({"id": id, "tokens": [token]});
+        let profile = json!({"baseUrl": sandbox.base_url(), "timezone": "Asia/Tokyo", "logApp": "logs",
+            "apps": {"orders": app(ORDERS), "logs": app(JOB_LOG)}});
+        let config = self.dir.join("ksql.config.json");
+        let profiles = json!({"defaultProfile": PROFILE, "profiles": {PROFILE: profile}});
+        std::fs::write(&config, profiles.to_string()).expect("configuration");
+        for (node, statements) in jobs {
+            let text = format!(
+                "-- @ksql name: {}_{node}\n-- @ksql dialect: 1\n{statements}\n",
+                self.network_id
+            );
+            std::fs::write(self.dir.join(format!("jobs/{node}.sql")), text).expect("job");
+        }
+        for (name, value) in [
+            ("KSQL_FLOW_BIN", program.to_owned()),
+            ("KSQL_FLOW_CONFIG", config.display().to_string()),
+        ] {
+            self.env.retain(|(known, _)| known != name);
+            self.env.push((name.to_owned(), value));
+        }
+    }
+
     pub fn network_file(&self) -> PathBuf {
         self.dir.join("network.yaml")
     }
@@ -121,6 +145,8 @@ impl Workspace {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ksql-flownet"));
         command
             .args(args)
+            // The real runner keeps its local lock in the working directory.
+            .current_dir(&self.dir)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .envs(self.env.iter().map(|(n, v)| (n, v)))
@@ -182,6 +208,21 @@ pub fn said(output: &Output) -> String {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     )
+}
+
+/// The processes that a process started and that have not ended.
+pub fn children(of: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{of}/task")).expect("/proc");
+    let lines = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    lines
+        .flat_map(|line| {
+            line.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 /// The value of a field as text.

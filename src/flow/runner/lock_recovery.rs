@@ -38,7 +38,7 @@ pub fn inspect(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> 
             answer["locked"] = json!(holder.is_some());
             answer["record"] = holder.map_or(Value::Null, |holder| {
                 json!({
-                    "recordId": holder.record_id,
+                    "recordId": holder.record_id.to_string(),
                     "batchId": holder.batch_id,
                     "startedAt": holder.started_at,
                     "host": holder.host,
@@ -112,7 +112,7 @@ pub fn force_unlock(connection: &Connection, flags: &Flags) -> Result<Exit, Fail
         "kind": "LOCK_RECOVERY_RESULT",
         "formatVersion": 1,
         "jobKey": job_key,
-        "recordId": before.as_ref().map(|holder| holder.record_id),
+        "recordId": before.as_ref().map(|holder| holder.record_id.to_string()),
         "outcome": recovery.word(),
         "before": before.as_ref().map(|holder| json!({
             "batchId": holder.batch_id, "startedAt": holder.started_at, "host": holder.host,

@@ -3,19 +3,98 @@
 use super::codes::{Facts as Values, steps};
 use super::language::{Language, Text, text};
 use crate::flownet::record::status::Outcome;
-use crate::flownet::rule::next_action::{Action, Advice, Effect, NextAction, Situation};
+use crate::flownet::rule::next_action::{Action, Advice, Effect, NextAction, Situation, WaitKind};
 use crate::flownet::status::{Facts, RunFacts, Wording};
 
 /// The words of `status`.
-pub struct Words;
+pub struct Words {
+    /// The runner's configuration, where this machine knows it.
+    pub runner_config: Option<String>,
+}
 
 impl Wording for Words {
     fn command(&self, facts: &Facts, run: &RunFacts, action: &Action) -> String {
-        command(facts, run, action)
+        self.typed(facts, run, action)
     }
 
     fn effect(&self, effect: Effect) -> &'static str {
         sentence(effect).en
+    }
+}
+
+impl Words {
+    /// The command line of an action, filled with everything that the records know.
+    fn typed(&self, facts: &Facts, run: &RunFacts, action: &Action) -> String {
+        let mut values = Values::default();
+        values.set("network_id", facts.network_id.as_str());
+        values.set("profile", facts.profile.as_str());
+        values.set("run_id", run.run.run_id.as_str());
+        values.set("ksql_flow_config", self.runner_config.clone().unwrap_or_default());
+        match action {
+            Action::RerunFrom(node_id) => values.set("node_id", node_id.as_str()),
+            Action::Resolve { node_id, to, .. } => {
+                values.set("node_id", node_id.as_str());
+                values.set("outcome", to.as_str());
+            }
+            Action::RecordJobUnlock(node_id) => values.set("node_id", node_id.as_str()),
+            Action::InspectJobLock(job_key) | Action::FreeJobLock(job_key) => {
+                values.set("job_key", job_key.as_str());
+            }
+            Action::ForceUnlock(owner) => values.set("owner_invocation_id", owner.as_str()),
+            _ => {}
+        }
+        values.fill_command(template(action))
+    }
+
+    /// The lines that tell a person where a Run stands.
+    pub fn lines(&self, facts: &Facts, run: &RunFacts, advice: &Advice, language: Language) -> Vec<String> {
+        let mut lines = vec![format!(
+            "situation: {} ({})",
+            advice.situation.as_str(),
+            gloss(advice).get(language)
+        )];
+        if let Some(wait) = &advice.waiting_on {
+            let facts = [
+                ("node", wait.node_id.as_deref()),
+                ("since", Some(wait.since.as_str()).filter(|t| !t.is_empty())),
+                ("until", wait.until.as_deref()),
+                ("by", wait.by.as_deref()),
+            ];
+            let known: String = facts
+                .into_iter()
+                .filter_map(|(name, value)| value.map(|v| format!(", {name} {v}")))
+                .collect();
+            lines.push(format!(
+                "waiting_on: {}{known}: {}",
+                wait.kind.as_str(),
+                wait.reason
+            ));
+        }
+        lines.extend(
+            advice
+                .actions
+                .iter()
+                .map(|next| self.line(facts, run, next, language)),
+        );
+        lines
+    }
+
+    fn line(&self, facts: &Facts, run: &RunFacts, next: &NextAction, language: Language) -> String {
+        let label = if next.allowed { "next" } else { "not yet" };
+        let typed = match self.typed(facts, run, &next.action) {
+            typed if typed.is_empty() => next.action.as_str().to_owned(),
+            typed => typed,
+        };
+        let needs = if next.needs.is_empty() {
+            String::new()
+        } else {
+            format!("; needs {}", next.needs.join(", "))
+        };
+        format!(
+            "{label}: {typed}  # {} [{}{needs}]",
+            sentence(next.effect).get(language),
+            next.who.as_str()
+        )
     }
 }
 
@@ -38,28 +117,13 @@ fn template(action: &Action) -> &'static str {
         Action::Archive => steps::ARCHIVE.command,
         Action::Abandon => steps::ABANDON.command,
         Action::ForceUnlock(_) => steps::FORCE_UNLOCK.command,
+        Action::InspectJobLock(_) => steps::INSPECT_JOB_LOCK.command,
+        Action::FreeJobLock(_) => steps::FREE_JOB_LOCK.command,
+        Action::RecordJobUnlock(_) => steps::RECORD_JOB_UNLOCK.command,
         Action::NewKey => steps::CORRECTION_KEY.command,
         Action::Look => steps::SHOW_RUN.command,
         Action::Wait => "",
     }
-}
-
-/// The command line of an action, filled with everything that the records know.
-fn command(facts: &Facts, run: &RunFacts, action: &Action) -> String {
-    let mut values = Values::default();
-    values.set("network_id", facts.network_id.as_str());
-    values.set("profile", facts.profile.as_str());
-    values.set("run_id", run.run.run_id.as_str());
-    match action {
-        Action::RerunFrom(node_id) => values.set("node_id", node_id.as_str()),
-        Action::Resolve { node_id, to, .. } => {
-            values.set("node_id", node_id.as_str());
-            values.set("outcome", to.as_str());
-        }
-        Action::ForceUnlock(owner) => values.set("owner_invocation_id", owner.as_str()),
-        _ => {}
-    }
-    values.fill_command(template(action))
 }
 
 /// What an action does.
@@ -114,6 +178,18 @@ fn sentence(effect: Effect) -> Text {
             "the lock is free; the next start settles what its owner left",
             "ロックが解放され、次の起動が所有者の残した状態を確定する",
         ),
+        Effect::ShowsJobLock => text(
+            "shows who holds the lock of the job, and since when",
+            "ジョブロックの保持者と取得時刻を表示する",
+        ),
+        Effect::FreesJobLock => text(
+            "the lock of the job is free; only when the job that took it is proved to be dead",
+            "ジョブロックが解放される。取得したジョブの停止が証明された場合に限る",
+        ),
+        Effect::RecordsUnlock => text(
+            "the release of the job lock is on record",
+            "ジョブロックの解放が監査に記録される",
+        ),
         Effect::NewRun => text(
             "the work is done again in a Run of its own",
             "別の Run として作業をやり直す",
@@ -126,8 +202,13 @@ fn sentence(effect: Effect) -> Text {
     }
 }
 
-fn gloss(situation: Situation) -> Text {
-    match situation {
+fn gloss(advice: &Advice) -> Text {
+    let lock = advice
+        .waiting_on
+        .as_ref()
+        .is_some_and(|wait| wait.kind == WaitKind::Lock);
+    match advice.situation {
+        Situation::Waiting if lock => text("a lock is in its way", "ロックの解放待ち"),
         Situation::Running => text("somebody is at work on it", "実行中"),
         Situation::Waiting => text("nothing is wrong, it waits", "待機中。異常ではない"),
         Situation::Held => text("a person holds it", "人が保留している"),
@@ -137,50 +218,4 @@ fn gloss(situation: Situation) -> Text {
         Situation::Archived => text("closed for good", "保管済み"),
         Situation::Done => text("everything succeeded", "すべて成功"),
     }
-}
-
-/// The lines that tell a person where a Run stands.
-pub fn lines(facts: &Facts, run: &RunFacts, advice: &Advice, language: Language) -> Vec<String> {
-    let mut lines = vec![format!(
-        "situation: {} ({})",
-        advice.situation.as_str(),
-        gloss(advice.situation).get(language)
-    )];
-    if let Some(wait) = &advice.waiting_on {
-        let facts = [
-            ("node", wait.node_id.as_deref()),
-            ("since", Some(wait.since.as_str()).filter(|t| !t.is_empty())),
-            ("until", wait.until.as_deref()),
-            ("by", wait.by.as_deref()),
-        ];
-        let known: String = facts
-            .into_iter()
-            .filter_map(|(name, value)| value.map(|v| format!(", {name} {v}")))
-            .collect();
-        lines.push(format!(
-            "waiting_on: {}{known}: {}",
-            wait.kind.as_str(),
-            wait.reason
-        ));
-    }
-    lines.extend(advice.actions.iter().map(|next| line(facts, run, next, language)));
-    lines
-}
-
-fn line(facts: &Facts, run: &RunFacts, next: &NextAction, language: Language) -> String {
-    let label = if next.allowed { "next" } else { "not yet" };
-    let typed = match command(facts, run, &next.action) {
-        typed if typed.is_empty() => next.action.as_str().to_owned(),
-        typed => typed,
-    };
-    let needs = if next.needs.is_empty() {
-        String::new()
-    } else {
-        format!("; needs {}", next.needs.join(", "))
-    };
-    format!(
-        "{label}: {typed}  # {} [{}{needs}]",
-        sentence(next.effect).get(language),
-        next.who.as_str()
-    )
 }

@@ -111,6 +111,17 @@ pub fn steps(failure: &Failure, language: Language) -> Vec<String> {
     }
 }
 
+/// Characters of a foreign text that are repeated in a message; records keep the whole.
+const REPEATED_CHARS: usize = 800;
+
+/// A text for a message, cut where it is too long to be read.
+pub fn shortened(text: &str) -> String {
+    match text.char_indices().nth(REPEATED_CHARS) {
+        Some((end, _)) => format!("{} ... ({} characters)", &text[..end], text.chars().count()),
+        None => text.to_owned(),
+    }
+}
+
 /// A warning that cannot wait for the end of the command: a Run may take hours. Goes to standard error at once.
 pub fn warn_now(what: &str) {
     let line = format!("{PROGRAM}: {}: {}\n", Severity::Warning.word(), escape(what));

@@ -183,6 +183,9 @@ pub struct RunLine {
     /// Additive: what went wrong and what leads on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
+    /// Additive: what a person would have read on standard error while it ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Additive: requests sent to kintone (D-07).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<Requests>,
@@ -203,6 +206,7 @@ impl RunLine {
             retry_brake_node_ids: Vec::new(),
             blocked_run_ids: failure.extra.blocked_run_ids.clone(),
             error: Some(ErrorObject::of(failure)),
+            warnings: Vec::new(),
             requests: None,
         }
     }

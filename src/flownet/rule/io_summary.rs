@@ -138,6 +138,37 @@ pub fn check_unchanged(earlier: &[BaselineEntry], now: &[BaselineEntry]) -> Resu
     }
 }
 
+/// What a person reads instead of a stored summary; `None`: it is none.
+pub fn in_words(text: &str) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_str(text.trim()).ok()?;
+    if !value.get("kind")?.as_str()?.starts_with("KSQL_FLOWNET_") {
+        return None;
+    }
+    let files = |list: &str, name: &str, what: &str| -> Vec<String> {
+        let entries = value.get(list).and_then(serde_json::Value::as_array);
+        entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| {
+                Some(format!(
+                    "{what} {}, {} bytes",
+                    entry.get(name)?.as_str()?,
+                    entry.get("bytes")?
+                ))
+            })
+            .collect()
+    };
+    // Before a run, or without use of the inputs, there is a baseline only; afterwards the same files stand in both lists.
+    let inputs = ["inputs", "baseline"]
+        .into_iter()
+        .flat_map(|list| files(list, "source", "input"));
+    let all: Vec<String> = inputs.chain(files("output_files", "sink", "output")).collect();
+    Some(format!(
+        "the record keeps its CSV files ({}) and no text; what the runner said is in the JOB log",
+        all.join("; ")
+    ))
+}
+
 /// Reads a stored text back. `None`: it is no summary with a baseline. An error: it is one, and a damaged one.
 pub fn parse_baseline(text: Option<&str>) -> Result<Option<Vec<BaselineEntry>>, SummaryError> {
     let Some(text) = text.filter(|t| t.encode_utf16().count() <= MAX_SUMMARY_UNITS) else {
@@ -295,6 +326,19 @@ mod tests {
             baseline_text(&many(42)).expect_err("too many").to_string(),
             "input audit summary exceeds 10000 characters"
         );
+    }
+
+    #[test]
+    fn a_person_reads_words_instead_of_a_summary() {
+        let baseline = bare_baseline(&[entry("a")]);
+        let words = in_words(&baseline).expect("a summary");
+        assert!(
+            words.contains("input a, 1 bytes") && !words.contains('{'),
+            "{words}"
+        );
+        for text in ["", "SQL_ERROR", "{\"kind\":\"X\"}", "{\"a\":1}"] {
+            assert_eq!(in_words(text), None);
+        }
     }
 
     #[test]

@@ -4,12 +4,14 @@
 //! needs a decision, has failed, was cancelled or is archived; each has its own ways on, and every way that is named here
 //! as allowed is one that its command takes in this very state.
 
+pub mod job_lock;
 mod vocabulary;
 
 use std::collections::BTreeSet;
 
 pub use vocabulary::{Action, Advice, Effect, NextAction, Situation, WaitKind, WaitingOn, Who};
 
+use super::io_summary;
 use super::operator::{may_archive, may_hold, may_resolve, needs_approver};
 use super::reconcile::{Examination, Repair};
 use super::select::brake;
@@ -284,16 +286,25 @@ fn idle(case: &Case<'_>) -> Advice {
         actions.push(Action::Hold.does(Effect::StopsStarts));
     }
     actions.push(Action::Abandon.does(Effect::Closes));
+    let next_start = WaitingOn {
+        kind: WaitKind::Schedule,
+        node_id: pending(case),
+        since: case.run.updated_at.clone(),
+        until: None,
+        by: None,
+        reason,
+    };
+    let waiting_on = match job_lock::wait(case) {
+        Some((lock, mut ways)) => {
+            ways.append(&mut actions);
+            actions = ways;
+            lock
+        }
+        None => next_start,
+    };
     Advice {
         situation: Situation::Waiting,
-        waiting_on: Some(WaitingOn {
-            kind: WaitKind::Schedule,
-            node_id: pending(case),
-            since: case.run.updated_at.clone(),
-            until: None,
-            by: None,
-            reason,
-        }),
+        waiting_on: Some(waiting_on),
         actions,
     }
 }
@@ -503,7 +514,10 @@ fn evidence(detail: &Detail<'_>, state: &NodeState) -> String {
     let left = latest(detail, state).map_or_else(String::new, |attempt| {
         let said = match attempt.error_message.trim() {
             "" => String::new(),
-            said => format!(": {said}"),
+            said => format!(
+                ": {}",
+                io_summary::in_words(said).unwrap_or_else(|| said.to_owned())
+            ),
         };
         format!("; attempt {} {}{said}", attempt.attempt_no, attempt.attempt_id)
     });

@@ -31,6 +31,8 @@ pub struct AttemptEnd {
     pub io_code: Option<&'static str>,
     /// A signal asked to stop while the job ran.
     pub stopped: bool,
+    /// What the runner said of a failure. It was told at once; the record of a node with CSV files cannot hold it.
+    pub said: Option<String>,
 }
 
 /// What is to be tried.
@@ -194,6 +196,7 @@ impl<'a> Trial<'a> {
         Ok(AttemptEnd {
             io_code: Some(code),
             stopped: false,
+            said: Some(refused.message.clone()),
         })
     }
 
@@ -231,7 +234,7 @@ impl<'a> Trial<'a> {
         });
         let result = ResultFile::read(workdir::read_result(&request.result_json).as_deref());
         let now = self.ctx.clock.now();
-        let verdict = self.judge(ledger, &launched, &result, files, now);
+        let (verdict, said) = self.judge(ledger, &launched, &result, files, now);
         self.apply(ledger, &verdict);
         follow(ledger, now);
         ledger.commit(self.lease)?;
@@ -241,6 +244,7 @@ impl<'a> Trial<'a> {
         Ok(AttemptEnd {
             io_code: None,
             stopped: self.ctx.stop.is_requested(),
+            said,
         })
     }
 
@@ -260,7 +264,7 @@ impl<'a> Trial<'a> {
         result: &ResultFile,
         files: &Files,
         now: Timestamp,
-    ) -> Verdict {
+    ) -> (Verdict, Option<String>) {
         let exit = launched.as_ref().ok();
         let evidence = Evidence {
             result,
@@ -281,7 +285,9 @@ impl<'a> Trial<'a> {
         let reading = classify::read(&evidence);
         let verdict = classify::decide(&evidence, &reading, &self.read_job_log(&reading));
         self.tell(launched, &reading, &verdict);
-        verdict
+        let failed = verdict.attempt.status != AttemptStatus::Success;
+        let said = reading.error_message().filter(|_| failed).map(str::to_owned);
+        (verdict, said)
     }
 
     /// The runner's own record. Without a valid result the verdict hangs on it, so kintone gets a whole lease to answer.

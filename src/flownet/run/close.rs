@@ -6,6 +6,8 @@ use super::{Finish, Trouble};
 use crate::flownet::lease::{Change, Lease};
 use crate::flownet::record::Run;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, RunStatus};
+use crate::flownet::rule::io_summary;
+use crate::flownet::rule::next_action::job_lock;
 use crate::flownet::time::Timestamp;
 
 /// How the invocation ended.
@@ -69,30 +71,40 @@ pub fn close(
     Ok(lease.release(&mut changes, ending.status, ending.code)?)
 }
 
-/// Nodes that an operator has to look at.
-pub fn trouble(ledger: &Ledger) -> Vec<Trouble> {
-    ledger
-        .nodes
-        .iter()
-        .map(super::ledger::Entry::get)
-        .filter(|n| {
-            matches!(
-                n.status,
+/// Nodes that an operator has to look at: ended badly, or kept from being executed by the lock of their job. `said` is what
+/// the runner said now, by node.
+pub fn trouble(ledger: &Ledger, said: &[(String, String)]) -> Vec<Trouble> {
+    let profile = ledger.run.get().profile();
+    let nodes = ledger.nodes.iter().map(super::ledger::Entry::get);
+    nodes
+        .filter_map(|node| {
+            let attempts = ledger.attempts.iter().map(super::ledger::Entry::get);
+            let latest = attempts
+                .filter(|a| a.node_id == node.node_id && a.attempt_no == node.latest_attempt_no)
+                .next_back();
+            let now = said.iter().find(|(node_id, _)| *node_id == node.node_id);
+            let waits = node.status == NodeStatus::Waiting;
+            let job_key = latest
+                .filter(|attempt| waits && job_lock::met(attempt, &profile))
+                .map(|attempt| job_lock::key(&profile, &attempt.job_id));
+            let bad = matches!(
+                node.status,
                 NodeStatus::Failed | NodeStatus::Unknown | NodeStatus::Cancelled
-            )
-        })
-        .map(|n| Trouble {
-            node_id: n.node_id.clone(),
-            status: n.status.as_str(),
-            reason: n.status_reason.clone(),
-            detail: ledger
-                .attempts
-                .iter()
-                .map(super::ledger::Entry::get)
-                .filter(|a| a.node_id == n.node_id && a.attempt_no == n.latest_attempt_no)
-                .map(|a| a.error_message.clone())
-                .next_back()
-                .unwrap_or_default(),
+            );
+            (bad || job_key.is_some()).then(|| Trouble {
+                node_id: node.node_id.clone(),
+                status: node.status.as_str(),
+                reason: node.status_reason.clone(),
+                told: now.is_some(),
+                detail: match (now, latest) {
+                    (Some((_, text)), _) => text.clone(),
+                    (None, Some(a)) => {
+                        io_summary::in_words(&a.error_message).unwrap_or_else(|| a.error_message.clone())
+                    }
+                    (None, None) => String::new(),
+                },
+                job_key,
+            })
         })
         .collect()
 }

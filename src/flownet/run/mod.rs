@@ -57,4 +57,8 @@ pub struct Trouble {
     pub reason: String,
     /// What the runner said, if anything.
     pub detail: String,
+    /// It was told as a warning already, when it happened.
+    pub told: bool,
+    /// The lock of its job that kept it from being executed.
+    pub job_key: Option<String>,
 }

@@ -55,6 +55,8 @@ struct Course {
     io_code: Option<&'static str>,
     early: Option<Ending>,
     reason: Option<String>,
+    /// What the runner said of nodes that failed now.
+    said: Vec<(String, String)>,
 }
 
 /// Runs the nodes and closes the invocation.
@@ -111,7 +113,7 @@ fn finish(ctx: &Context, lease: Lease, ready: &mut Ready, course: Course) -> Res
         aggregate: status,
         code: ending.code,
         retry_brake_node_ids: ready.brakes.iter().map(|b| b.node_id.clone()).collect(),
-        trouble: close::trouble(&ready.ledger),
+        trouble: close::trouble(&ready.ledger, &course.said),
     })
 }
 
@@ -199,7 +201,7 @@ impl Scheduler<'_> {
                                 refresh_aggregate(ledger, now);
                             },
                         )?;
-                        note_end(&end, &mut course);
+                        note_end(&node.id, end, &mut course);
                     }
                 }
             }
@@ -261,13 +263,16 @@ impl Scheduler<'_> {
     }
 }
 
-fn note_end(end: &AttemptEnd, course: &mut Course) {
+fn note_end(node_id: &str, end: AttemptEnd, course: &mut Course) {
     if end.io_code.is_some() {
         course.io_code = end.io_code;
     }
     if end.stopped {
         course.reason = Some(STOPPED.to_owned());
     }
+    course
+        .said
+        .extend(end.said.map(|text| (node_id.to_owned(), text)));
 }
 
 fn status_of(ledger: &Ledger, node_id: &str) -> NodeStatus {

@@ -1,6 +1,9 @@
 //! Codes of the boundary to the runner: preflight, bundle input, results and CSV files (file 10 of the contract, F and G).
 
-use super::steps::{ABANDON, CHECK_RUNNER, CORRECTION_KEY, RESOLVE, RESUME, SHOW_RUN};
+use super::steps::{
+    ABANDON, CHECK_RUNNER, CORRECTION_KEY, FREE_JOB_LOCK, INSPECT_JOB_LOCK, RECORD_JOB_UNLOCK, RESOLVE,
+    RESUME, SHOW_RUN,
+};
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
 
@@ -229,6 +232,21 @@ pub(super) const ENTRIES: &[Entry] = &[
     failed(
         "PREPARE_FAILED",
         text("The job was never started.", "ジョブは開始されませんでした。"),
+    ),
+    entry(
+        "JOB_LOCK_HELD",
+        ExitClass::Locked,
+        text(
+            "The lock of a job is held: by another execution, or left behind by one that was killed.",
+            "ジョブロックが保持されています。別の実行が使用中か、強制終了した実行が残したものです。",
+        ),
+        &[
+            SHOW_RUN,
+            INSPECT_JOB_LOCK,
+            FREE_JOB_LOCK,
+            RECORD_JOB_UNLOCK,
+            RESUME,
+        ],
     ),
     failed("FAILED", text("The job failed.", "ジョブが失敗しました。")),
     failed(

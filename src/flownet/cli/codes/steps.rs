@@ -120,6 +120,26 @@ pub(in crate::flownet::cli) const ABANDON: Step = step(
     "closes it whatever its nodes are in, so that it no longer counts for max_active_runs",
     "ノードの状態にかかわらず Run を閉じ、max_active_runs に数えられないようにする",
 );
+/// Look at the lock of a job.
+pub(in crate::flownet::cli) const INSPECT_JOB_LOCK: Step = step(
+    "ksql-flow inspect-lock --job-key {job_key} --profile {profile} --config {ksql_flow_config} --json",
+    "shows who holds the lock of the job, and since when",
+    "ジョブロックの保持者と取得時刻を表示する",
+);
+/// Release the lock that a dead job left.
+pub(in crate::flownet::cli) const FREE_JOB_LOCK: Step = step(
+    "ksql-flow force-unlock-job --job-key {job_key} --reason {reason} --confirmed-by {person} \
+     --evidence-ref {evidence_url} --profile {profile} --config {ksql_flow_config} --json > {result_file}",
+    "only when the job that took it is proved to be dead",
+    "ロックを取得したジョブの停止が証明された場合に限る",
+);
+/// Put that release on record.
+pub(in crate::flownet::cli) const RECORD_JOB_UNLOCK: Step = step(
+    "ksql-flownet record-job-unlock --run-id {run_id} --node-id {node_id} --result-file {result_file} \
+     --reason-file {reason_file} --evidence-ref {evidence_ref} --stop-confirmed-by {person}",
+    "puts the release of the job lock on record; then resume",
+    "ジョブロックの解放を監査に記録する。その後に再開する",
+);
 /// A fresh key.
 pub(in crate::flownet::cli) const CORRECTION_KEY: Step = step(
     "ksql-flownet run-network {network} --business-key {correction_key}",

@@ -1,9 +1,9 @@
 //! run-network: words and settings in, one Run out, one line printed (OUT-01, OUT-02).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::codes::{self, ExitClass};
-use super::super::output::{self, Output, Requests};
+use super::super::output::{self, ErrorObject, Output, Requests, shortened};
 use super::super::report::{Failure, HandedRun, RunLine};
 use super::super::settings::{Environment, IoSettings, RunSettings, RunnerFlags};
 use super::super::walk::Words;
@@ -13,7 +13,7 @@ use crate::flownet::child::StopSignal;
 use crate::flownet::clock::SystemClock;
 use crate::flownet::io::root::check_root;
 use crate::flownet::record::status::{Mode, RunStatus};
-use crate::flownet::run::{self, Context, Finish, Io, Request, WhichRun};
+use crate::flownet::run::{self, Context, Finish, Io, Request, Trouble, WhichRun};
 use crate::kintone::Client;
 
 pub(super) const FALLBACK: &str = "RUN_NETWORK_FAILED";
@@ -88,7 +88,9 @@ fn execute(
     network_file::warn(&checked.warnings, output);
     let client =
         Client::new(settings.control.client_config()).map_err(|e| Failure::new(FALLBACK, e.to_string()))?;
-    let context = context(settings, checked.io.as_ref(), stop, client.clone())?;
+    let told = Warnings::default();
+    let warn = told.clone().collect(output.choices().mute);
+    let context = context(settings, checked.io.as_ref(), stop, client.clone(), warn)?;
     let which = match (checked.business_key, &arguments.resume_run) {
         (Some(business_key), _) => WhichRun::Key {
             business_key,
@@ -109,14 +111,46 @@ fn execute(
         ("network", arguments.network.clone()),
         ("network_id", request.network.network_id.clone()),
         ("profile", settings.profile.clone()),
+        ("ksql_flow_config", settings.runner.config.display().to_string()),
     ];
     let ended = run::start(&context, &request);
     let requests = traffic(&client, output);
     match ended {
-        Ok(finish) => Ok(show(&finish, requests, &known, output)),
-        Err(failure) => Err(known
-            .into_iter()
-            .fold(translate(failure), |f, (name, value)| f.fact(name, value))),
+        Ok(finish) => Ok(show(&finish, requests, &known, told.take(), output)),
+        Err(failure) => {
+            let mut failure = translate(failure);
+            failure.details.extend(told.take());
+            Err(known
+                .into_iter()
+                .fold(failure, |f, (name, value)| f.fact(name, value)))
+        }
+    }
+}
+
+/// Warnings of a run whose standard error stays empty (CLI-04); they are part of its one JSON line.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+/// Warnings that are kept for the JSON line.
+const KEPT_WARNINGS: usize = 100;
+
+impl Warnings {
+    /// Where the rooms below send their warnings: here, or at once to standard error.
+    fn collect(self, keep: bool) -> Arc<dyn Fn(String) + Send + Sync> {
+        Arc::new(move |text: String| {
+            if keep {
+                let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() < KEPT_WARNINGS {
+                    kept.push(shortened(&text));
+                }
+            } else {
+                output::warn_now(&shortened(&text));
+            }
+        })
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -125,6 +159,7 @@ fn context(
     io: Option<&IoSettings>,
     stop: StopSignal,
     client: Client,
+    warn: Arc<dyn Fn(String) + Send + Sync>,
 ) -> Result<Context, Failure> {
     let io = match io {
         None => None,
@@ -151,7 +186,7 @@ fn context(
         io,
         auto_reclaim: settings.auto_reclaim,
         stop,
-        warn: Arc::new(|text: String| output::warn_now(&text)),
+        warn,
     })
 }
 
@@ -160,8 +195,10 @@ fn show(
     finish: &Finish,
     requests: Requests,
     known: &[(&'static str, String)],
+    warnings: Vec<String>,
     output: &mut Output<'_>,
 ) -> ExitClass {
+    let failure = (finish.aggregate != RunStatus::Success).then(|| unfinished(finish, known));
     let line = RunLine {
         outcome: outcome(finish.mode),
         run_id: Some(finish.run_id.clone()),
@@ -170,7 +207,8 @@ fn show(
         invocation_result_code: finish.code.to_owned(),
         retry_brake_node_ids: finish.retry_brake_node_ids.clone(),
         blocked_run_ids: Vec::new(),
-        error: None,
+        error: failure.as_ref().map(ErrorObject::of),
+        warnings,
         requests: Some(requests),
     };
     if output.choices().json {
@@ -186,23 +224,18 @@ fn show(
             line.outcome, finish.run_id, finish.aggregate, finish.code
         ));
     }
-    if finish.aggregate == RunStatus::Success {
+    let Some(failure) = failure else {
         return ExitClass::Done;
-    }
+    };
     for node in &finish.trouble {
-        let said = if node.detail.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", node.detail)
-        };
-        output.warn(
-            &format!(
-                "node '{}' is {} ({}){said}",
-                node.node_id, node.status, node.reason
-            ),
-            None,
-        );
+        output.warn(&trouble(node, !node.told), None);
     }
+    output.next_steps(&output::steps(&failure, output.choices().language));
+    codes::class(finish.code)
+}
+
+/// A Run that did not reach its end: which nodes, why, and what leads on.
+fn unfinished(finish: &Finish, known: &[(&'static str, String)]) -> Failure {
     let mut failure = Failure::new(
         finish.code,
         format!("Run {} is {}", finish.run_id, finish.aggregate),
@@ -211,11 +244,34 @@ fn show(
     for (name, value) in known {
         failure = failure.fact(name, value.clone());
     }
-    if let Some(node) = finish.trouble.first() {
-        failure = failure.fact("node_id", node.node_id.clone());
+    for node in &finish.trouble {
+        failure = failure.detail(trouble(node, true));
     }
-    output.next_steps(&output::steps(&failure, output.choices().language));
-    codes::class(finish.code)
+    let locked = finish.trouble.iter().find_map(|n| Some((n, n.job_key.as_ref()?)));
+    match locked {
+        // Only where the lock is what keeps the Run from going on.
+        Some((node, job_key)) if finish.code == "NODES_DEFERRED" => failure
+            .explained_by(Some("JOB_LOCK_HELD"))
+            .fact("job_key", job_key.clone())
+            .fact("node_id", node.node_id.clone()),
+        _ => match finish.trouble.first() {
+            Some(node) => failure.fact("node_id", node.node_id.clone()),
+            None => failure,
+        },
+    }
+}
+
+/// Status and reason of a node, and what was said of it.
+fn trouble(node: &Trouble, with_text: bool) -> String {
+    let said = match node.detail.trim() {
+        "" => String::new(),
+        _ if !with_text => String::new(),
+        said => format!(": {}", shortened(said)),
+    };
+    format!(
+        "node '{}' is {} ({}){said}",
+        node.node_id, node.status, node.reason
+    )
 }
 
 /// rerun-from is reported as RESUME (OUT-02).

@@ -42,7 +42,10 @@ pub fn run(words: &Words, env: &Environment<'_>, output: &mut Output<'_>) -> Res
     let wrong = settings_failure(FALLBACK);
     let settings = ControlSettings::read_all(env).map_err(&wrong)?;
     check_profile("--profile", &arguments.profile).map_err(&wrong)?;
-    execute(&arguments, &settings, output).map_err(|failure| {
+    let words = advice::Words {
+        runner_config: env.optional("KSQL_FLOW_CONFIG").map_err(&wrong)?,
+    };
+    execute(&arguments, &settings, &words, output).map_err(|failure| {
         failure
             .fact("network_id", arguments.network_id)
             .fact("profile", arguments.profile)
@@ -61,6 +64,7 @@ struct Answer<'a> {
 fn execute(
     arguments: &Arguments,
     settings: &ControlSettings,
+    wording: &advice::Words,
     output: &mut Output<'_>,
 ) -> Result<ExitClass, Failure> {
     let client = Client::new(settings.client_config()).map_err(|e| Failure::new(FALLBACK, e.to_string()))?;
@@ -80,7 +84,7 @@ fn execute(
     let requests = traffic(&client, output);
     let facts = gathered.map_err(translate)?;
     let now = SystemClock.now();
-    let document = status::document(&facts, now, &advice::Words);
+    let document = status::document(&facts, now, wording);
     if output.choices().json {
         output.json_pretty(&Answer {
             document: &document,
@@ -90,7 +94,7 @@ fn execute(
         let advices = status::advices(&facts, now);
         let language = output.choices().language;
         let further = |place: usize| match (facts.runs.get(place), advices.get(place)) {
-            (Some(run), Some(found)) => advice::lines(&facts, run, found, language),
+            (Some(run), Some(found)) => wording.lines(&facts, run, found, language),
             _ => Vec::new(),
         };
         for line in status::text(&document, escape, &further) {

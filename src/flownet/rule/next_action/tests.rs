@@ -514,6 +514,9 @@ proptest! {
                 Action::Archive => prop_assert!(may_archive(run, hold, false, now).is_ok() && world.lock.is_none()),
                 Action::Abandon => prop_assert!(may_archive(run, hold, true, now).is_ok() && world.lock.is_none()),
                 Action::ForceUnlock(_) => prop_assert!(world.lock.is_some() && !live),
+                Action::InspectJobLock(_) | Action::FreeJobLock(_) | Action::RecordJobUnlock(_) => {
+                    prop_assert!(world.lock.is_none() && world.read);
+                }
                 Action::NewKey => prop_assert!(run.lifecycle == Lifecycle::Archived),
                 Action::Wait => prop_assert!(live),
                 Action::Look => prop_assert!(!world.read),

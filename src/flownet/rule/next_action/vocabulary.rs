@@ -110,6 +110,12 @@ pub enum Action {
     Abandon,
     /// `force-unlock-network` of an owner.
     ForceUnlock(String),
+    /// The runner's `inspect-lock` of a job key.
+    InspectJobLock(String),
+    /// The runner's `force-unlock-job` of a job key.
+    FreeJobLock(String),
+    /// `record-job-unlock` for a node.
+    RecordJobUnlock(String),
     /// `run-network` with another business key.
     NewKey,
     /// `status` of this Run alone.
@@ -147,6 +153,12 @@ pub enum Effect {
     Closes,
     /// The lock is free; the next start settles what its owner left.
     FreesLock,
+    /// Shows who holds the lock of the job.
+    ShowsJobLock,
+    /// The lock of the job is free; the next start executes it.
+    FreesJobLock,
+    /// The release of the job lock is on record.
+    RecordsUnlock,
     /// The work of this business key is done again in a Run of its own.
     NewRun,
     /// Shows its nodes and what leads on.
@@ -225,6 +237,9 @@ impl Action {
             Self::Archive => "ARCHIVE",
             Self::Abandon => "ABANDON",
             Self::ForceUnlock(_) => "FORCE_UNLOCK",
+            Self::InspectJobLock(_) => "INSPECT_JOB_LOCK",
+            Self::FreeJobLock(_) => "FREE_JOB_LOCK",
+            Self::RecordJobUnlock(_) => "RECORD_JOB_UNLOCK",
             Self::NewKey => "NEW_KEY",
             Self::Look => "LOOK",
             Self::Wait => "WAIT",
@@ -237,7 +252,12 @@ impl Action {
                 Who::FirstLine
             }
             Self::Resolve { approver: true, .. } => Who::SecondLineAndApprover,
-            Self::Resolve { .. } | Self::Abandon | Self::ForceUnlock(_) => Who::SecondLine,
+            Self::Resolve { .. }
+            | Self::Abandon
+            | Self::ForceUnlock(_)
+            | Self::InspectJobLock(_)
+            | Self::FreeJobLock(_)
+            | Self::RecordJobUnlock(_) => Who::SecondLine,
             Self::Look => Who::FirstLine,
             Self::Wait => Who::Nobody,
         }
@@ -253,6 +273,17 @@ impl Action {
             Self::Archive => vec!["network", "reason_file"],
             Self::Abandon => vec!["network", "reason_file", "evidence_ref", "stop_confirmed_by"],
             Self::ForceUnlock(_) => with(&["stop_method"]),
+            Self::InspectJobLock(_) => vec!["ksql_flow_config"],
+            Self::FreeJobLock(_) => vec![
+                "ksql_flow_config",
+                "reason",
+                "person",
+                "evidence_url",
+                "result_file",
+            ],
+            Self::RecordJobUnlock(_) => {
+                vec!["result_file", "reason_file", "evidence_ref", "stop_confirmed_by"]
+            }
             Self::NewKey => vec!["network", "correction_key"],
             Self::Look | Self::Wait => Vec::new(),
         }
