@@ -9,7 +9,7 @@ use crate::network::{NodeSpec, Workspace, said, text};
 use crate::sandbox::STATE;
 
 const FAILED: &[NodeSpec] = &[NodeSpec::new("a", &[], &["FAILED"])];
-const ABANDON: &[&str] = &[
+pub const ABANDON: &[&str] = &[
     "--abandon",
     "--evidence-ref",
     "INC-1",

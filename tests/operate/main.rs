@@ -10,6 +10,7 @@ mod sandbox;
 
 mod archive;
 mod desk;
+mod edited;
 mod hold;
 mod job_unlock;
 mod next_steps;

@@ -51,7 +51,7 @@ fn hold_is_over(name: &str) -> Desk {
 
 fn not_recomputed(name: &str) -> Desk {
     let desk = Desk::new(name, &[NodeSpec::new("a", &[], &["FAILED"])]);
-    desk.edit_state(&desk.run(), "status", "UNKNOWN");
+    desk.edit_state(&desk.run(), "status", "RUNNING");
     desk
 }
 

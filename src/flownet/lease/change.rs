@@ -1,5 +1,7 @@
 //! What the holder of a lock wants written, and how that becomes the inner requests of one bulkRequest (D-01).
 
+use std::fmt;
+
 use crate::kintone::{App, BulkItem, Fields, Target, Update};
 
 /// kintone takes at most this many inner requests (KTB-140); the fence is one of them.
@@ -14,6 +16,15 @@ pub enum Role {
     State,
     /// Invocations, Attempts, Resolutions, operations.
     Audit,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::State => "state",
+            Self::Audit => "audit",
+        })
+    }
 }
 
 /// One record change.

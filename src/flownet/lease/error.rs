@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::change::Role;
 use crate::flownet::clock::NoRandomness;
 use crate::flownet::record::{DecodeError, Lock};
 use crate::kintone;
@@ -63,6 +64,8 @@ pub enum CommitError {
     Foreign {
         /// Record key.
         record_key: String,
+        /// Where it stands, for people: type, number and app.
+        place: String,
         /// Field code.
         field: String,
         /// What is stored now.
@@ -74,6 +77,8 @@ pub enum CommitError {
     Vanished {
         /// Record key.
         record_key: String,
+        /// Its app.
+        role: Role,
     },
 }
 
@@ -89,15 +94,20 @@ impl fmt::Display for CommitError {
             }
             Self::Refused { error, .. } => write!(f, "kintone refused a write: {error}"),
             Self::Foreign {
-                record_key,
+                place,
                 field,
                 stored,
                 expected,
+                ..
             } => write!(
                 f,
-                "record {record_key} was changed by somebody else: field {field} is '{stored}', expected '{expected}'"
+                "{place} was edited: field {field} is '{stored}', expected '{expected}'; nothing was written"
             ),
-            Self::Vanished { record_key } => write!(f, "record {record_key} has been deleted"),
+            Self::Vanished { record_key, role } => write!(
+                f,
+                "the {role} app has no record with record_key '{record_key}' any more: it was deleted, or its record_key \
+                 was edited; nothing was written"
+            ),
         }
     }
 }

@@ -210,6 +210,7 @@ impl Shared {
                 Err(super::store::ReadError::Broken(e)) => {
                     return Err(CommitError::Foreign {
                         record_key: self.held_key.clone(),
+                        place: format!("{} record {} of the state app", e.record_type, e.record_id),
                         field: e.field.to_owned(),
                         stored: e.problem.to_owned(),
                         expected: "a readable value".to_owned(),

@@ -46,8 +46,14 @@ impl Shared {
                 let Some(record) = found.iter().find(|r| r.text("record_key") == record_key) else {
                     return Err(CommitError::Vanished {
                         record_key: record_key.clone(),
+                        role,
                     });
                 };
+                let place = format!(
+                    "{} record {} of the {role} app",
+                    record.text("record_type"),
+                    record.id()
+                );
                 if record.revision() == *revision {
                     continue;
                 }
@@ -55,13 +61,14 @@ impl Shared {
                     let record_key = record_key.clone();
                     return Err(CommitError::Foreign {
                         record_key,
+                        place,
                         field,
                         stored,
                         expected,
                     });
                 }
                 (self.warn)(format!(
-                    "record {record_key} was saved by somebody else; its values are unchanged, going on"
+                    "{place} was saved by somebody else; its values are unchanged, going on"
                 ));
                 *revision = record.revision();
             }

@@ -411,6 +411,7 @@ fn a_person_who_changes_a_field_is_named() {
             field,
             stored,
             expected,
+            ..
         }) => {
             assert_eq!(
                 (&*record_key, &*field, &*stored, &*expected),

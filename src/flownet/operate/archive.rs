@@ -18,19 +18,15 @@ use crate::flownet::definition::Network;
 use crate::flownet::key;
 use crate::flownet::lease::{self, AcquireError, Change, CommitError, Lease, Role, Times, Unreleased, Warn};
 use crate::flownet::ordered_json::Object;
-use crate::flownet::record::operation::{self, Columns, Operation};
-use crate::flownet::record::status::{AttemptStatus, Lifecycle, NodeStatus};
+use crate::flownet::record::operation::{self, Columns, Operation, RUN_ARCHIVED};
+use crate::flownet::record::status::{AttemptStatus, Lifecycle, NodeStatus, RunStatus};
 use crate::flownet::record::{Hold, Run};
 use crate::flownet::rule::operator::may_archive;
-use crate::flownet::rule::reconcile::{self, Records};
 use crate::flownet::run::gather::{self, Gathered};
 use crate::flownet::run::ledger::{Entry, Ledger};
 use crate::flownet::run::{Failure, repair};
 use crate::flownet::time::Timestamp;
 use crate::kintone::{Outcome as Landed, query};
-
-/// What the event is, and the `result_code` of its record.
-const RUN_ARCHIVED: &str = "RUN_ARCHIVED";
 
 /// An archive-run command.
 pub struct Request<'a> {
@@ -236,11 +232,22 @@ impl Archiver<'_> {
 
     fn check(&self, seen: &Seen) -> Result<(), Refusal> {
         let (hold, abandon) = (seen.hold.as_ref(), self.request.abandon.is_some());
+        if abandon && seen.run.status == RunStatus::Success && self.is_contradicted(&seen.run) {
+            return Ok(());
+        }
         may_archive(&seen.run, hold, abandon, self.desk.clock.now()).map_err(|refusal| Refusal {
             code: refusal.code,
             why: refusal.why,
             revision: Some(seen.run.revision),
         })
+    }
+
+    /// A Run that says SUCCESS while its other records say otherwise: nothing else closes it (D-09).
+    fn is_contradicted(&self, run: &Run) -> bool {
+        match gather::read(&self.desk.client, &self.desk.state, &self.desk.audit, &run.run_id) {
+            Ok(all) => !all.examine(run).unrepairable.is_empty(),
+            Err(_) => false,
+        }
     }
 
     /// The lock, or why not and whether it is certainly not ours.
@@ -353,7 +360,7 @@ impl Archiver<'_> {
             revision: run.revision,
             counted: false,
             fields: Run::archive_fields(now),
-            known: run.archive_basis(),
+            known: run.own_fields(),
         }];
         if let Some(over) = seen.hold.as_ref().filter(|h| h.is_expired(now)) {
             changes.extend(release_expired(over, &self.desk.requested_by, now)?);
@@ -462,14 +469,8 @@ fn left_behind(run: &Run, all: &Gathered) -> (Vec<String>, Vec<String>) {
         .filter(|s| s.status != NodeStatus::Success)
         .map(|s| format!("{}={}", s.node_id, s.status))
         .collect();
-    let found = reconcile::examine(&Records {
-        run,
-        states: &all.states,
-        attempts: &all.attempts,
-        resolutions: &all.resolutions,
-        invocation_id: "",
-    });
-    let findings = found
+    let findings = all
+        .examine(run)
         .unrepairable
         .iter()
         .map(|f| format!("{} {}: {}", f.code, f.node_id.as_deref().unwrap_or("-"), f.detail))

@@ -14,6 +14,8 @@ pub const PENDING: &str = "PENDING";
 /// An Attempt as stored.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Attempt {
+    /// kintone's record number; 0 before it was read.
+    pub record_id: u64,
     /// kintone's revision.
     pub revision: u64,
     /// `ATT:<attempt id>`.
@@ -114,6 +116,7 @@ impl Attempt {
     pub fn from_record(record: &Record) -> Result<Self, DecodeError> {
         let r = Reader::new(record, RECORD_TYPE);
         Ok(Self {
+            record_id: record.id(),
             revision: record.revision(),
             record_key: r.required("record_key")?,
             run_id: r.required("run_id")?,

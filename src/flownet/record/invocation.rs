@@ -12,6 +12,8 @@ pub const PENDING: &str = "PENDING";
 /// An Invocation as stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Invocation {
+    /// kintone's record number; 0 before it was read.
+    pub record_id: u64,
     /// kintone's revision.
     pub revision: u64,
     /// `INV:<invocation_id>`.
@@ -82,6 +84,7 @@ impl Invocation {
             }
         };
         Ok(Self {
+            record_id: record.id(),
             revision: record.revision(),
             record_key: r.required("record_key")?,
             run_id: r.required("run_id")?,

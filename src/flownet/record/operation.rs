@@ -7,6 +7,9 @@ use crate::kintone::Fields;
 /// Record type text.
 pub const RECORD_TYPE: &str = "OPERATION_AUDIT";
 
+/// `event_type` and `result_code` of the audit record of an archived Run.
+pub const RUN_ARCHIVED: &str = "RUN_ARCHIVED";
+
 /// What makes an event searchable beside its JSON. The original leaves these columns empty (OPR-42); an empty text here
 /// leaves the column alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -4,6 +4,17 @@ use std::fmt;
 
 use crate::kintone::Record;
 
+/// The app of a record type, by its role (contract 30, 3 and 4).
+pub fn app_of(record_type: &str) -> &'static str {
+    match record_type {
+        super::run::RECORD_TYPE
+        | super::node_state::RECORD_TYPE
+        | super::lock::RECORD_TYPE
+        | super::hold::RECORD_TYPE => "state",
+        _ => "audit",
+    }
+}
+
 /// A stored record that cannot be understood.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecodeError {
@@ -21,8 +32,12 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} record {}: field {} {}",
-            self.record_type, self.record_id, self.field, self.problem
+            "{} record {} of the {} app is damaged: field {} {}",
+            self.record_type,
+            self.record_id,
+            app_of(self.record_type),
+            self.field,
+            self.problem
         )
     }
 }

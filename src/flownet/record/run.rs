@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::read::{DecodeError, Reader};
 use super::status::{Lifecycle, RunStatus};
+use crate::flownet::key;
 use crate::flownet::time::Timestamp;
 use crate::kintone::{Fields, Record};
 
@@ -13,6 +14,8 @@ pub const RECORD_TYPE: &str = "NETWORK_RUN";
 /// A Run as stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Run {
+    /// kintone's record number; 0 before it was read.
+    pub record_id: u64,
     /// kintone's revision.
     pub revision: u64,
     /// R1 key, which is also the record key.
@@ -64,6 +67,12 @@ pub struct Run {
 impl Run {
     /// The record to insert.
     pub fn to_fields(&self) -> Fields {
+        self.own_fields()
+            .file("source_bundle_attachment", &self.bundle_file_key)
+    }
+
+    /// All fields but the attachment, whose file key is another one at every read.
+    pub fn own_fields(&self) -> Fields {
         Fields::new()
             .text("record_key", &self.record_key)
             .text("record_type", RECORD_TYPE)
@@ -81,7 +90,6 @@ impl Run {
             .number("definition_schema_version", self.definition_schema_version)
             .text("definition_sha256", &self.definition_sha256)
             .text("source_bundle_sha256", &self.bundle_sha256)
-            .file("source_bundle_attachment", &self.bundle_file_key)
             .text("resolved_profile_snapshot", &self.profile_snapshot)
             .text("resolved_profile_sha256", &self.profile_sha256)
             .text("ksql_flow_version", &self.ksql_flow_version)
@@ -109,17 +117,11 @@ impl Run {
             .text("updated_at", now.iso_ms())
     }
 
-    /// What an archive write relies on (D-09).
-    pub fn archive_basis(&self) -> Fields {
-        Fields::new()
-            .text("lifecycle_status", self.lifecycle.as_str())
-            .text("status", self.status.as_str())
-    }
-
     /// Reads a stored Run.
     pub fn from_record(record: &Record) -> Result<Self, DecodeError> {
         let r = Reader::new(record, RECORD_TYPE);
         Ok(Self {
+            record_id: record.id(),
             revision: record.revision(),
             record_key: r.required("record_key")?,
             run_id: r.required("run_id")?,
@@ -156,6 +158,11 @@ impl Run {
             .ok()
             .and_then(|v| v.get("profile").and_then(Value::as_str).map(str::to_owned))
             .unwrap_or_default()
+    }
+
+    /// The key that the Run must have; `None` when a part of it cannot be one.
+    pub fn derived_key(&self) -> Option<String> {
+        key::run_key(&self.profile(), &self.network_id, &self.business_key).ok()
     }
 
     /// The runner's time limit per node in seconds, from the stored snapshot (RUN-17).
@@ -198,8 +205,9 @@ pub(crate) mod tests {
     /// A Run for the tests of rules.
     pub(crate) fn sample(status: RunStatus) -> Run {
         Run {
+            record_id: 1,
             revision: 1,
-            record_key: "R1:k".into(),
+            record_key: key::run_key("prod", "net", "key").expect("a key"),
             run_id: "r".into(),
             network_id: "net".into(),
             business_key: "key".into(),

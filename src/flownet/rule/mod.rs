@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod aggregate;
 pub mod classify;
+pub mod edited;
 pub mod io_summary;
 pub mod last_word;
 pub mod next_action;

@@ -52,7 +52,11 @@ pub fn advise(case: &Case<'_>) -> Advice {
         let actions = again.then(|| Action::NewKey.does(Effect::NewRun));
         return over(Situation::Archived, actions.into_iter().collect());
     }
-    if case.run.status == RunStatus::Success {
+    let contradicted = case
+        .detail
+        .as_ref()
+        .is_some_and(|d| !d.found.unrepairable.is_empty());
+    if case.run.status == RunStatus::Success && !contradicted {
         return over(Situation::Done, Vec::new());
     }
     if let Some(hold) = case.hold.filter(|h| h.stops(case.now)) {
@@ -178,7 +182,11 @@ fn standing(case: &Case<'_>) -> Advice {
         return decision(
             first.node_id.clone(),
             case.run.updated_at.clone(),
-            format!("the records contradict each other: {}", list.join("; ")),
+            format!(
+                "the records contradict each other: {}; put what was edited back as it was, then the next start with \
+                 --resume goes on",
+                list.join("; ")
+            ),
             vec![Action::Abandon.does(Effect::Closes)],
         );
     }

@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 
 use super::aggregate::aggregate;
 use super::classify::PREPARE_FAILED;
+use super::edited::{self, Edit};
 use super::last_word::{LastWord, last_word};
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, Outcome, RunStatus};
-use crate::flownet::record::{Attempt, NodeState, Resolution, Run};
+use crate::flownet::record::{Attempt, Invocation, NodeState, Resolution, Run};
 
 #[cfg(test)]
 mod properties;
@@ -96,6 +97,10 @@ pub struct Records<'a> {
     pub attempts: &'a [Attempt],
     /// Resolutions of its Attempts, oldest first.
     pub resolutions: &'a [Resolution],
+    /// Its Invocations, without that of the caller.
+    pub invocations: &'a [Invocation],
+    /// The audit app says that the Run was archived.
+    pub archived: bool,
     /// Invocation that looks; its own attempts are no orphans.
     pub invocation_id: &'a str,
 }
@@ -104,6 +109,7 @@ pub struct Records<'a> {
 pub fn examine(records: &Records<'_>) -> Examination {
     let mut found = Examination::default();
     let mut unsafe_nodes: BTreeSet<&str> = BTreeSet::new();
+    examine_fixed(records, &mut found);
     for attempt in records.attempts {
         let known = records.states.iter().any(|s| s.node_id == attempt.node_id);
         if !known && unsafe_nodes.insert(&attempt.node_id) {
@@ -126,25 +132,80 @@ pub fn examine(records: &Records<'_>) -> Examination {
     for attempt in records.attempts {
         examine_resolutions(records, attempt, &unsafe_nodes, &mut found);
     }
+    examine_aggregate(records, &mut found);
+    found
+}
+
+/// What never changes, and what follows from ids alone (D-09).
+fn examine_fixed(records: &Records<'_>, found: &mut Examination) {
+    for edit in edited::run_fields(records) {
+        found.stop(edit_of("RECORD_EDITED", None, &edit));
+    }
+    for (node_id, edit) in edited::keys(records) {
+        found.stop(edit_of("RECORD_EDITED", node_id, &edit));
+    }
+    if edited::has_lost_its_states(records) {
+        found.stop(Inconsistency {
+            code: "NODE_STATE_MISSING",
+            node_id: None,
+            detail: format!(
+                "the Run has started, but no NODE_STATE and no RUN_INVOCATION record has its run_id '{}': the run_id of \
+                 NETWORK_RUN record {} of the state app was edited, or they were deleted",
+                records.run.run_id, records.run.record_id
+            ),
+            attempt_ids: Vec::new(),
+        });
+    }
+    for node_id in edited::nodes_without_state(records) {
+        found.stop(state_missing(&records.run.run_id, &node_id));
+    }
+}
+
+/// A started Run has no state of this node.
+pub fn state_missing(run_id: &str, node_id: &str) -> Inconsistency {
+    Inconsistency {
+        code: "NODE_STATE_MISSING",
+        node_id: Some(node_id.to_owned()),
+        detail: format!(
+            "the Run has started, but the state app has no NODE_STATE record of node '{node_id}' and run_id '{run_id}': it \
+             was deleted, or the run_id of the Run or of the node was edited"
+        ),
+        attempt_ids: Vec::new(),
+    }
+}
+
+fn edit_of(code: &'static str, node_id: Option<String>, edit: &Edit) -> Inconsistency {
+    Inconsistency {
+        code,
+        node_id,
+        detail: edit.to_string(),
+        attempt_ids: Vec::new(),
+    }
+}
+
+fn examine_aggregate(records: &Records<'_>, found: &mut Examination) {
+    let run = records.run;
     let computed = aggregate(
         records.states.iter().map(|s| s.status),
-        !records.run.started_at.is_empty(),
+        !run.started_at.is_empty(),
     );
-    if computed != records.run.status {
-        found.repair(
-            Inconsistency {
-                code: "RUN_AGGREGATE_MISMATCH",
-                node_id: None,
-                detail: format!(
-                    "Run status {} differs from computed {computed}",
-                    records.run.status
-                ),
-                attempt_ids: Vec::new(),
-            },
-            Repair::Aggregate(computed),
-        );
+    if computed == run.status {
+        return;
     }
-    found
+    let mut mismatch = Inconsistency {
+        code: "RUN_AGGREGATE_MISMATCH",
+        node_id: None,
+        detail: format!("Run status {} differs from computed {computed}", run.status),
+        attempt_ids: Vec::new(),
+    };
+    // Nodes that were edited themselves prove nothing about the Run.
+    let edit = edited::run_status(records, computed).filter(|_| found.unrepairable.is_empty());
+    if let Some(edit) = edit {
+        mismatch.detail = format!("{}; {edit}", mismatch.detail);
+        found.stop(mismatch);
+    } else {
+        found.repair(mismatch, Repair::Aggregate(computed));
+    }
 }
 
 fn attempts_of<'a>(records: &'a Records<'_>, node_id: &'a str) -> impl Iterator<Item = &'a Attempt> {
@@ -251,14 +312,11 @@ fn examine_active(
 ) -> bool {
     if state.active_attempt_id.is_empty() {
         if state.status != NodeStatus::Running {
-            return true;
+            return examine_rest(records, state, own, found);
         }
-        found.stop(finding(
-            "ACTIVE_ATTEMPT_ID_MISSING",
-            state,
-            "RUNNING Node State has no active_attempt_id",
-            &[],
-        ));
+        let edit = edited::running_without_attempt(state, latest(state, own));
+        let text = format!("RUNNING Node State has no active_attempt_id; {edit}");
+        found.stop(finding("ACTIVE_ATTEMPT_ID_MISSING", state, text, &[]));
         return false;
     }
     let active: Vec<&Attempt> = own
@@ -267,10 +325,16 @@ fn examine_active(
         .filter(|a| a.attempt_id == state.active_attempt_id)
         .collect();
     let [attempt] = active.as_slice() else {
-        let text = format!("active attempt cardinality is {}", active.len());
+        let edit = edited::active_attempt(state, latest(state, own));
+        let text = format!("active attempt cardinality is {}; {edit}", active.len());
         found.stop(finding("ACTIVE_ATTEMPT_NOT_FOUND", state, text, &active));
         return false;
     };
+    if attempt.attempt_no != state.latest_attempt_no {
+        let edit = edited::active_attempt(state, latest(state, own));
+        found.stop(mismatch(state, attempt.status, &edit, &[attempt]));
+        return false;
+    }
     match (state.status, attempt.status) {
         (NodeStatus::Running, AttemptStatus::Running) => {
             if attempt.invocation_id != records.invocation_id {
@@ -298,19 +362,51 @@ fn examine_active(
             );
         }
         (node, AttemptStatus::Running) if node.is_terminal() => {
-            found.stop(finding(
-                "STATE_TERMINAL_ATTEMPT_RUNNING",
-                state,
-                "Node State is terminal while its active Attempt is RUNNING",
-                &[attempt],
-            ));
+            let edit = edited::of_state(state, "status", node, "'RUNNING'".to_owned());
+            let text = format!("Node State is terminal while its active Attempt is RUNNING; {edit}");
+            found.stop(finding("STATE_TERMINAL_ATTEMPT_RUNNING", state, text, &[attempt]));
         }
         (node, other) => {
-            let text = format!("State {node} and Attempt {other} do not match");
-            found.stop(finding("STATE_ATTEMPT_STATUS_MISMATCH", state, text, &[attempt]));
+            let edit = edited::of_state(state, "status", node, format!("'{}'", node_status_of(attempt)));
+            found.stop(mismatch(state, other, &edit, &[attempt]));
         }
     }
     true
+}
+
+/// The attempt of the node's newest number.
+fn latest<'a>(state: &NodeState, own: &[&'a Attempt]) -> Option<&'a Attempt> {
+    own.iter()
+        .copied()
+        .find(|a| a.attempt_no == state.latest_attempt_no)
+}
+
+/// A node at rest: its status must be one that its newest attempt, or a person's word about it, can have left.
+fn examine_rest(records: &Records<'_>, state: &NodeState, own: &[&Attempt], found: &mut Examination) -> bool {
+    let latest = latest(state, own);
+    let said: Vec<Outcome> = records
+        .resolutions
+        .iter()
+        .filter(|r| latest.is_some_and(|a| a.attempt_id == r.attempt_id))
+        .map(|r| r.outcome)
+        .collect();
+    let Some(edit) = edited::status(state, latest, &said, records.invocations) else {
+        return true;
+    };
+    found.stop(match latest {
+        Some(attempt) => mismatch(state, attempt.status, &edit, &[attempt]),
+        None => finding("STATE_ATTEMPT_STATUS_MISMATCH", state, edit.to_string(), &[]),
+    });
+    false
+}
+
+/// RCN-12 with the edit that explains it.
+fn mismatch(state: &NodeState, attempt: AttemptStatus, edit: &Edit, attempts: &[&Attempt]) -> Inconsistency {
+    let text = format!(
+        "State {} and Attempt {attempt} do not match; {edit}",
+        state.status
+    );
+    finding("STATE_ATTEMPT_STATUS_MISMATCH", state, text, attempts)
 }
 
 /// What a finished attempt makes of its node: never having started, it waits again (BTR-16).

@@ -14,12 +14,12 @@ use super::ledger::{Entry, Ledger};
 use crate::flownet::child::launch::{self, LaunchFailed};
 use crate::flownet::child::{Exit, Export, Import, RunRequest, Running, workdir};
 use crate::flownet::clock::uuid;
-use crate::flownet::definition::Node;
+use crate::flownet::definition::{Network, Node};
 use crate::flownet::io::PathRefused;
 use crate::flownet::key;
 use crate::flownet::lease::Lease;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus};
-use crate::flownet::record::{Attempt, NodeState, attempt};
+use crate::flownet::record::{Attempt, NodeState, Run, attempt};
 use crate::flownet::rule::classify::{self, AttemptEnd as End, Evidence, JobLog, NodeEnd, Reading, Verdict};
 use crate::flownet::rule::io_summary;
 use crate::flownet::rule::result::{Expected, ResultFile};
@@ -68,6 +68,42 @@ pub fn run(
     }
 }
 
+/// Everything that starting any node needs, checked before a start writes its first record: a node that cannot be
+/// started must not be found out halfway.
+pub fn refuse_unstartable(ctx: &Context, run: &Run, network: &Network) -> Result<(), Failure> {
+    workdir::prepare_metadata(&ctx.runner.workdir)
+        .map_err(|e| Failure::new("RUN_NETWORK_FAILED", e.to_string()))?;
+    // Any id will do: an attempt gets one of its own.
+    let attempt_id = format!("attempt_{}", uuid()?);
+    for node in &network.nodes {
+        let sql = ctx.runner.workdir.join(&node.id);
+        launch::argv(&ctx.runner, &run_request(ctx, run, node, sql, &attempt_id)).map_err(|e| {
+            Failure::new(
+                "RUN_NETWORK_FAILED",
+                format!("node '{}' cannot be started: {e}", node.id),
+            )
+            .fact("run_id", &run.run_id)
+        })?;
+    }
+    Ok(())
+}
+
+fn run_request(ctx: &Context, run: &Run, node: &Node, sql: PathBuf, attempt_id: &str) -> RunRequest {
+    RunRequest {
+        sql,
+        as_of: run.job_as_of().to_owned(),
+        correlation_id: run.run_id.clone(),
+        attempt_id: attempt_id.to_owned(),
+        expected_job_id: node.job_id.clone(),
+        result_json: workdir::result_path(&ctx.runner.workdir, attempt_id),
+        imports: Vec::new(),
+        exports: Vec::new(),
+        time_limit: run
+            .batch_timeout_sec()
+            .and_then(|s| Duration::try_from_secs_f64(s).ok()),
+    }
+}
+
 struct Trial<'a> {
     ctx: &'a Context,
     lease: &'a Lease,
@@ -101,20 +137,8 @@ impl<'a> Trial<'a> {
     fn request(&self, ledger: &Ledger) -> Result<RunRequest, Failure> {
         let local = |e: workdir::WorkdirError| Failure::new("RUN_NETWORK_FAILED", e.to_string());
         workdir::prepare_metadata(&self.ctx.runner.workdir).map_err(local)?;
-        let run = ledger.run.get();
-        let request = RunRequest {
-            sql: self.task.sql.clone(),
-            as_of: run.job_as_of().to_owned(),
-            correlation_id: run.run_id.clone(),
-            attempt_id: self.attempt_id.clone(),
-            expected_job_id: self.task.node.job_id.clone(),
-            result_json: workdir::result_path(&self.ctx.runner.workdir, &self.attempt_id),
-            imports: Vec::new(),
-            exports: Vec::new(),
-            time_limit: run
-                .batch_timeout_sec()
-                .and_then(|s| Duration::try_from_secs_f64(s).ok()),
-        };
+        let (run, sql) = (ledger.run.get(), self.task.sql.clone());
+        let request = run_request(self.ctx, run, self.task.node, sql, &self.attempt_id);
         launch::argv(&self.ctx.runner, &request)
             .map_err(|e| Failure::new("RUN_NETWORK_FAILED", e.to_string()))?;
         Ok(request)
@@ -138,6 +162,7 @@ impl<'a> Trial<'a> {
         };
         let started = self.started.iso_ms();
         ledger.attempts.push(Entry::fresh(Attempt {
+            record_id: 0,
             revision: 0,
             record_key: key::attempt_record_key(&self.attempt_id)?,
             attempt_key: key::attempt_key(&run_id, &node.id, self.attempt_no)?,

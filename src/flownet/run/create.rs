@@ -1,5 +1,6 @@
 //! A NEW Run: bundle up, then Run, Node States and Invocation in one commit (ENS-02, D-01).
 
+use super::attempt;
 use super::context::WhichRun;
 use super::ensure::Inside;
 use super::failure::Failure;
@@ -26,6 +27,9 @@ pub fn create(
     let network = &inside.request.network;
     refuse_too_many(network, others)?;
     let ctx = inside.ctx;
+    let now = ctx.clock.now();
+    let run = new_run(inside, &prepared, now)?;
+    attempt::refuse_unstartable(ctx, &run, network)?;
     let file_key = ctx
         .client
         .upload(
@@ -35,8 +39,10 @@ pub fn create(
             &prepared.bundle.zip,
         )
         .map_err(|e| Failure::new("BUNDLE_UPLOAD_FAILED", format!("bundle upload failed: {e}")))?;
-    let now = ctx.clock.now();
-    let run = new_run(inside, &prepared, file_key, now)?;
+    let run = Run {
+        bundle_file_key: file_key,
+        ..run
+    };
     let mut nodes = Vec::new();
     for node in &network.nodes {
         nodes.push(Entry::fresh(new_state(&run.run_id, node, now)?));
@@ -107,12 +113,8 @@ fn refuse_too_many(network: &Network, others: Vec<Run>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn new_run(
-    inside: &Inside<'_>,
-    prepared: &Prepared,
-    file_key: String,
-    now: Timestamp,
-) -> Result<Run, Failure> {
+/// The Run without its bundle, which is uploaded last.
+fn new_run(inside: &Inside<'_>, prepared: &Prepared, now: Timestamp) -> Result<Run, Failure> {
     let request = inside.request;
     // Only a start by business key creates a Run (`refuse_missing`).
     let (business_key, as_of) = match &request.which {
@@ -120,6 +122,7 @@ fn new_run(
         WhichRun::Id(id) => return Err(Failure::new("RUN_NOT_FOUND", format!("there is no Run {id}"))),
     };
     Ok(Run {
+        record_id: 0,
         revision: 0,
         record_key: key::run_key(&inside.ctx.profile, &request.network.network_id, &business_key)?,
         run_id: format!("netrun_{}", uuid()?),
@@ -133,7 +136,7 @@ fn new_run(
         definition_schema_version: request.network.schema_version,
         definition_sha256: sha256_hex(&request.network_yaml),
         bundle_sha256: prepared.bundle.sha256.clone(),
-        bundle_file_key: file_key,
+        bundle_file_key: String::new(),
         profile_snapshot: prepared.snapshot.to_json(),
         profile_sha256: prepared.profile_sha256.clone(),
         ksql_flow_version: request.capabilities.ksql_flow_version.clone(),
@@ -180,6 +183,7 @@ pub fn new_invocation(
     now: Timestamp,
 ) -> Result<Invocation, Failure> {
     Ok(Invocation {
+        record_id: 0,
         revision: 0,
         record_key: key::invocation_record_key(&inside.invocation_id)?,
         run_id: run_id.to_owned(),

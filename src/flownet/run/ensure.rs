@@ -3,14 +3,16 @@
 use super::close::{self, release_failed};
 use super::context::{Context, Request, WhichRun};
 use super::failure::Failure;
+use super::resume::Success;
 use super::{Finish, create, prepare, reclaim, resume, schedule};
 use crate::flownet::child::process_table::ProcessTable;
 use crate::flownet::child::workdir;
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
 use crate::flownet::lease::{self, AcquireError, Change, Lease, Times, owner};
-use crate::flownet::record::status::RunStatus;
+use crate::flownet::record::status::{Lifecycle, RunStatus};
 use crate::flownet::record::{Lock, Run, lock, run};
+use crate::flownet::rule::edited;
 use crate::kintone::{Record, query};
 
 /// The keys of a start.
@@ -78,8 +80,8 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
 ///
 /// The answer is NOOP either way: whoever holds the lock now, or the next start, closes it as well.
 fn close_what_is_left(ctx: &Context, request: &Request, keys: &Keys, run: &Run) -> Result<Finish, Failure> {
-    let left = || resume::has_open_invocations(ctx, run);
-    if ctx.stop.is_requested() || !left().unwrap_or_else(|e| not_closed(ctx, &e)) {
+    let left = resume::confirm_success(ctx, run)?;
+    if ctx.stop.is_requested() || matches!(left, Success::Complete) {
         return Ok(close::nothing_to_do(run));
     }
     let invocation_id = format!("invoke_{}", uuid()?);
@@ -145,11 +147,15 @@ impl Inside<'_> {
         check_identity(self.ctx, self.request, seen.run.as_ref())?;
         found.clone_from(&seen.run);
         match seen.run {
-            Some(run) if is_done(&run, self.request) => Ok(Ensured::Done(Box::new(run))),
+            Some(run) if is_done(&run, self.request) => {
+                resume::confirm_success(self.ctx, &run)?;
+                Ok(Ensured::Done(Box::new(run)))
+            }
             Some(run) => {
                 let interrupted = resume::is_interrupted_by(self, &run)?;
                 if interrupted && run.status == RunStatus::Success {
                     // The dead owner had done the work; only its last commit is missing.
+                    resume::confirm_success(self.ctx, &run)?;
                     return Ok(Ensured::Done(Box::new(run)));
                 }
                 if !self.request.continues() && !interrupted {
@@ -229,37 +235,59 @@ fn lease_time(request: &Request) -> std::time::Duration {
 /// One query: the Run, the lock and, under the lock, the other unfinished Runs (QRY-01, 02, 03, 06).
 fn look(ctx: &Context, request: &Request, keys: &Keys, others: bool) -> Result<Seen, Failure> {
     let network_id = &request.network.network_id;
-    let this = match (&keys.run, &request.which) {
-        (Some(key), _) => query::one_of("record_key", &[key.as_str(), &keys.held_lock]),
-        (None, WhichRun::Id(id)) => query::or(&[
-            query::and(&[
-                query::one_of("record_type", &[run::RECORD_TYPE]),
-                query::one_of("run_id", &[id]),
-            ]),
-            query::one_of("record_key", &[&keys.held_lock]),
-        ]),
-        // A start by key always has a key (see `keys`).
-        (None, WhichRun::Key { .. }) => query::one_of("record_key", &[&keys.held_lock]),
+    let a_run = |condition: &[String]| {
+        let mut all = vec![query::one_of("record_type", &[run::RECORD_TYPE])];
+        all.extend_from_slice(condition);
+        query::and(&all)
     };
-    let condition = if others {
-        let unfinished = query::and(&[
-            query::one_of("record_type", &[run::RECORD_TYPE]),
+    let mut wanted = vec![query::one_of("record_key", &[&keys.held_lock])];
+    match &request.which {
+        WhichRun::Id(id) => wanted.push(a_run(&[query::one_of("run_id", &[id])])),
+        // By its key and by what the key is made of: a Run whose record_key was edited is still the Run of this
+        // business key, and there must not be a second one.
+        WhichRun::Key { business_key, .. } => {
+            wanted.extend(keys.run.iter().map(|key| query::one_of("record_key", &[key])));
+            wanted.push(a_run(&[
+                query::one_of("network_id", &[network_id]),
+                query::one_of("business_key", &[business_key]),
+            ]));
+        }
+    }
+    if others {
+        wanted.push(a_run(&[
             query::one_of("network_id", &[network_id]),
             query::none_of("status", &[RunStatus::Success.as_str()]),
-        ]);
-        query::or(&[this, unfinished])
-    } else {
-        this
-    };
+        ]));
+    }
     let mut seen = Seen {
         run: None,
         lock: None,
         others: Vec::new(),
     };
-    for record in ctx.client.all_by_id(&ctx.state, &condition, &[])? {
-        sort_in(ctx, request, keys, &record, &mut seen)?;
+    let mut found = Vec::new();
+    for record in ctx.client.all_by_id(&ctx.state, &query::or(&wanted), &[])? {
+        sort_in(ctx, request, keys, &record, &mut seen, &mut found)?;
     }
+    seen.run = only(found)?;
     Ok(seen)
+}
+
+/// The one Run that was asked for. A second one with an edited key is out of the way once it is archived.
+fn only(mut found: Vec<Run>) -> Result<Option<Run>, Failure> {
+    if found.len() > 1 {
+        found.retain(|r| edited::run_key(r).is_none() || r.lifecycle == Lifecycle::Active);
+    }
+    if found.len() > 1 {
+        let list: Vec<String> = found
+            .iter()
+            .map(|r| format!("{} (record {} of the state app)", r.run_id, r.record_id))
+            .collect();
+        return Err(Failure::new(
+            "MULTIPLE_RUNS",
+            format!("several Runs are the one that was asked for: {}", list.join(", ")),
+        ));
+    }
+    Ok(found.pop())
 }
 
 /// kintone's text conditions may match more than was asked for (QRY-18): decide by exact equality.
@@ -269,30 +297,27 @@ fn sort_in(
     keys: &Keys,
     record: &Record,
     seen: &mut Seen,
+    found: &mut Vec<Run>,
 ) -> Result<(), Failure> {
     match record.text("record_type") {
         lock::RECORD_TYPE if record.text("record_key") == keys.held_lock => {
             seen.lock = Some(Lock::from_record(record)?);
         }
         run::RECORD_TYPE => {
-            let wanted = match (&keys.run, &request.which) {
-                (Some(key), _) => record.text("record_key") == key,
-                (None, WhichRun::Id(id)) => record.text("run_id") == id,
-                (None, WhichRun::Key { .. }) => false,
+            let here = record.text("network_id") == request.network.network_id;
+            let named = match &request.which {
+                WhichRun::Id(id) => record.text("run_id") == id,
+                WhichRun::Key { .. } => keys.run.as_deref() == Some(record.text("record_key")),
             };
-            if wanted {
-                if seen.run.is_some() {
-                    return Err(Failure::new(
-                        "MULTIPLE_RUNS",
-                        "several Run records have the same run id",
-                    ));
-                }
-                seen.run = Some(Run::from_record(record)?);
-            } else if record.text("network_id") == request.network.network_id {
-                let run = Run::from_record(record)?;
-                if run.profile() == ctx.profile {
-                    seen.others.push(run);
-                }
+            if !named && !here {
+                return Ok(());
+            }
+            let run = Run::from_record(record)?;
+            let same_key = keys.run.is_some() && run.derived_key() == keys.run;
+            if named || same_key {
+                found.push(run);
+            } else if run.profile() == ctx.profile {
+                seen.others.push(run);
             }
         }
         _ => {}
@@ -302,6 +327,12 @@ fn sort_in(
 
 fn check_identity(ctx: &Context, request: &Request, run: Option<&Run>) -> Result<(), Failure> {
     let Some(run) = run else { return Ok(()) };
+    if let Some(edit) = edited::run_key(run) {
+        return Err(
+            Failure::new("RECONCILIATION_REQUIRED", format!("Run {}: {edit}", run.run_id))
+                .fact("run_id", &run.run_id),
+        );
+    }
     if run.network_id != request.network.network_id || run.profile() != ctx.profile {
         return Err(Failure::new(
             "RUN_ID_MISMATCH",

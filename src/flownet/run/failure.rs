@@ -191,8 +191,10 @@ impl From<CommitError> for Failure {
             CommitError::Lost => Self::new("NETWORK_LEASE_INTERRUPTED", text),
             CommitError::Undecided(_) => Self::new("AMBIGUOUS_WRITE", text),
             CommitError::Refused { error, .. } => Self::about(&error, text),
-            CommitError::Foreign { .. } => Self::new("REVISION_CONFLICT", text),
-            CommitError::Vanished { .. } => Self::new("RECORD_NOT_FOUND", text),
+            // What was edited is for a person to put back, not for the next start to try again.
+            CommitError::Foreign { .. } | CommitError::Vanished { .. } => {
+                Self::new("RECONCILIATION_REQUIRED", text)
+            }
         }
     }
 }

@@ -5,9 +5,10 @@ use super::failure::Failure;
 use crate::flownet::key;
 use crate::flownet::record::status::AttemptStatus;
 use crate::flownet::record::{
-    Attempt, Hold, Invocation, NodeState, Resolution, Run, attempt, hold, invocation, node_state, resolution,
-    run,
+    Attempt, Hold, Invocation, NodeState, Resolution, Run, attempt, hold, invocation, node_state, operation,
+    resolution, run,
 };
+use crate::flownet::rule::reconcile::{self, Examination, Records};
 use crate::kintone::{App, Client, query};
 
 /// Attempt ids in one resolutions query: keeps the query far below kintone's limit of its length.
@@ -27,6 +28,23 @@ pub struct Gathered {
     pub attempts: Vec<Attempt>,
     /// Resolutions of its Attempts.
     pub resolutions: Vec<Resolution>,
+    /// An archive of the Run is on record.
+    pub archived: bool,
+}
+
+impl Gathered {
+    /// Do these records of `run` agree with each other? For those who look without working on it.
+    pub fn examine(&self, run: &Run) -> Examination {
+        reconcile::examine(&Records {
+            run,
+            states: &self.states,
+            attempts: &self.attempts,
+            resolutions: &self.resolutions,
+            invocations: &self.invocations,
+            archived: self.archived,
+            invocation_id: "",
+        })
+    }
 }
 
 /// Reads everything about a Run.
@@ -64,6 +82,7 @@ pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<G
         invocations: Vec::new(),
         attempts: Vec::new(),
         resolutions: Vec::new(),
+        archived: false,
     };
     let mine = query::one_of("run_id", &[run_id]);
     let hold_key = key::hold_record_key(run_id)?;
@@ -81,13 +100,18 @@ pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<G
         }
     }
     let types = query::one_of("record_type", &[invocation::RECORD_TYPE, attempt::RECORD_TYPE]);
-    for record in client.all_by_id(audit, &query::and(&[mine, types]), &[])? {
+    let archive = query::one_of("result_code", &[operation::RUN_ARCHIVED]);
+    let wanted = query::and(&[mine, query::or(&[types, archive])]);
+    for record in client.all_by_id(audit, &wanted, &[])? {
         if record.text("run_id") != run_id {
             continue;
         }
         match record.text("record_type") {
             invocation::RECORD_TYPE => all.invocations.push(Invocation::from_record(&record)?),
             attempt::RECORD_TYPE => all.attempts.push(Attempt::from_record(&record)?),
+            operation::RECORD_TYPE if record.text("result_code") == operation::RUN_ARCHIVED => {
+                all.archived = true;
+            }
             _ => {}
         }
     }

@@ -25,11 +25,13 @@ pub trait Stored: Clone + PartialEq {
     fn insert_fields(&self) -> Fields;
     /// Fields of an update.
     fn update_fields(&self) -> Fields;
+    /// Every field of ours whose stored value is known to the letter: none of them may have been edited (D-09).
+    fn known_fields(&self) -> Fields;
 }
 
 /// Implements [`Stored`] for a record struct; `also` names a field that follows kintone's revision.
 macro_rules! stored {
-    ($type:ty, $role:expr, counted: $counted:expr, $update:ident $(, also $counter:ident)?) => {
+    ($type:ty, $role:expr, counted: $counted:expr, $update:ident, known: $known:ident $(, also $counter:ident)?) => {
         impl Stored for $type {
             const ROLE: Role = $role;
             const COUNTED: bool = $counted;
@@ -49,15 +51,18 @@ macro_rules! stored {
             fn update_fields(&self) -> Fields {
                 self.$update()
             }
+            fn known_fields(&self) -> Fields {
+                self.$known()
+            }
         }
     };
 }
 
-stored!(Run, Role::State, counted: false, aggregate_fields);
-stored!(NodeState, Role::State, counted: true, update_fields, also business_revision);
-stored!(Hold, Role::State, counted: false, update_fields);
-stored!(Invocation, Role::Audit, counted: false, finish_fields);
-stored!(Attempt, Role::Audit, counted: false, update_fields);
+stored!(Run, Role::State, counted: false, aggregate_fields, known: own_fields);
+stored!(NodeState, Role::State, counted: true, update_fields, known: update_fields, also business_revision);
+stored!(Hold, Role::State, counted: false, update_fields, known: update_fields);
+stored!(Invocation, Role::Audit, counted: false, finish_fields, known: to_fields);
+stored!(Attempt, Role::Audit, counted: false, update_fields, known: update_fields);
 
 /// One record: wanted value and, unless it is new, the stored one.
 #[derive(Clone, Debug)]
@@ -106,7 +111,7 @@ impl<T: Stored> Entry<T> {
                 revision: stored.revision(),
                 counted: T::COUNTED,
                 fields: self.now.update_fields(),
-                known: stored.update_fields(),
+                known: stored.known_fields(),
             }),
             Some(_) => None,
         }

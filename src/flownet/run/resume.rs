@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::gather::{Gathered, gather};
 use super::ledger::{Entry, Ledger};
 use super::schedule::{self, Ready};
-use super::{held, inputs, orphan, prepare, repair};
+use super::{attempt, held, inputs, orphan, prepare, repair};
 use crate::flownet::bundle::Contents;
 use crate::flownet::canonical_json::sha256_hex;
 use crate::flownet::definition::{self, Network};
@@ -17,6 +17,7 @@ use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::profile::{self, Description, Snapshot};
 use crate::flownet::record::status::{AttemptStatus, Lifecycle, Mode, NodeStatus, RunStatus};
 use crate::flownet::record::{Invocation, NodeState, Run, invocation};
+use crate::flownet::rule::edited;
 use crate::flownet::rule::reconcile::{self, Inconsistency, Records};
 use crate::flownet::rule::schedule::Scope;
 use crate::flownet::rule::select::{self, Selection};
@@ -54,6 +55,7 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     let contents = schedule::download(ctx, &run, &run.bundle_sha256)?;
     let network = stored_definition(&run, &contents)?;
     inputs::refuse_expired(ctx, &run, &network)?;
+    attempt::refuse_unstartable(ctx, &run, &network)?;
     let mut course = Course {
         inside,
         network,
@@ -188,24 +190,34 @@ impl Course<'_> {
     fn add_missing_states(&mut self) -> Result<(), Failure> {
         let run_id = self.ledger.run.get().run_id.clone();
         let now = self.now();
+        let started = edited::was_started(self.ledger.run.get());
         let mut ordered = Vec::new();
         for node in &self.network.nodes {
             match self.ledger.nodes.iter().position(|e| e.get().node_id == node.id) {
+                // All were made before the Run was started: this one was deleted, or its run_id was edited.
+                None if started => {
+                    return Err(required(&run_id, &[reconcile::state_missing(&run_id, &node.id)]));
+                }
                 None => ordered.push(Entry::fresh(new_state(&run_id, node, now)?)),
                 Some(at) => {
                     let entry = self.ledger.nodes.swap_remove(at);
                     let state = entry.get();
-                    if state.job_id != node.job_id
-                        || state.idempotent != node.idempotent
-                        || state.trigger_rule != node.trigger_rule
-                    {
+                    let flag = |b: bool| if b { "true" } else { "false" };
+                    let fixed = [
+                        ("job_id", state.job_id.as_str(), node.job_id.as_str()),
+                        ("idempotent", flag(state.idempotent), flag(node.idempotent)),
+                        ("trigger_rule", &state.trigger_rule, &node.trigger_rule),
+                    ];
+                    if let Some((field, stored, expected)) = fixed.into_iter().find(|(_, a, b)| a != b) {
+                        let edit = edited::of_state(state, field, stored, format!("'{expected}'"));
                         return Err(Failure::new(
                             "RUN_SNAPSHOT_MISMATCH",
                             format!(
-                                "Node State of '{}' does not fit the definition in the bundle",
+                                "Node State of '{}' does not fit the definition in the bundle: {edit}",
                                 node.id
                             ),
-                        ));
+                        )
+                        .fact("run_id", &run_id));
                     }
                     ordered.push(entry);
                 }
@@ -233,20 +245,24 @@ impl Course<'_> {
         let states = newest_first(self.ledger.nodes.iter().map(|e| e.get().clone()).collect());
         let mut attempts: Vec<_> = self.ledger.attempts.iter().map(|e| e.get().clone()).collect();
         attempts.reverse();
+        let invocations: Vec<_> = self.ledger.invocations.iter().map(|e| e.get().clone()).collect();
         let examination = reconcile::examine(&Records {
             run: self.ledger.run.get(),
             states: &states,
             attempts: &attempts,
             resolutions: &all.resolutions,
+            invocations: &invocations,
+            archived: all.archived,
             invocation_id: &self.inside.invocation_id,
         });
         if !examination.unrepairable.is_empty() {
             return Err(required(&self.ledger.run.get().run_id, &examination.unrepairable));
         }
-        for edited in states.iter().filter(|s| s.revision != s.business_revision) {
+        for saved in states.iter().filter(|s| s.revision != s.business_revision) {
             (self.inside.ctx.warn)(format!(
-                "the Node State of '{}' was saved by somebody else; its values agree with its attempts, going on",
-                edited.node_id
+                "the Node State of '{}' (record {} of the state app) was saved by somebody else; its values agree with its \
+                 attempts, going on",
+                saved.node_id, saved.record_id
             ));
         }
         let now = self.now();
@@ -440,9 +456,27 @@ fn required(run_id: &str, findings: &[Inconsistency]) -> Failure {
     failure
 }
 
-/// Did an earlier owner leave an invocation of this Run open?
-pub fn has_open_invocations(ctx: &Context, run: &Run) -> Result<bool, Failure> {
-    Ok(!open_invocations(ctx, run)?.is_empty())
+/// What a Run that says SUCCESS still needs.
+pub enum Success {
+    /// Nothing.
+    Complete,
+    /// An earlier owner left invocations open.
+    LeftOpen,
+}
+
+/// Do the records of a Run that says SUCCESS say the same? Without that its start may not end as done (D-09).
+pub fn confirm_success(ctx: &Context, run: &Run) -> Result<Success, Failure> {
+    let all = gather(ctx, &run.run_id)?;
+    let found = all.examine(all.run.as_ref().unwrap_or(run));
+    if !found.unrepairable.is_empty() {
+        return Err(required(&run.run_id, &found.unrepairable));
+    }
+    let open = |i: &Invocation| i.status == AttemptStatus::Running;
+    Ok(if all.invocations.iter().any(open) {
+        Success::LeftOpen
+    } else {
+        Success::Complete
+    })
 }
 
 /// Invocations of a Run that have not ended.

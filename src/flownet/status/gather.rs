@@ -152,6 +152,7 @@ fn one(
             states: all.states,
             attempts: all.attempts,
             resolutions: all.resolutions,
+            archived: all.archived,
         }),
     };
     Ok(facts(question, held, vec![run]))

@@ -74,4 +74,6 @@ pub struct Detail {
     pub attempts: Vec<crate::flownet::record::Attempt>,
     /// Oldest first.
     pub resolutions: Vec<Resolution>,
+    /// An archive of the Run is on record.
+    pub archived: bool,
 }

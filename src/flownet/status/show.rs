@@ -54,6 +54,8 @@ fn examination(entry: &RunFacts, detail: &Detail) -> Examination {
         states: &detail.states,
         attempts: &detail.attempts,
         resolutions: &detail.resolutions,
+        invocations: &detail.invocations,
+        archived: detail.archived,
         invocation_id: "",
     })
 }

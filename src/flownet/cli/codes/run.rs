@@ -273,7 +273,16 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The records of the Run contradict each other in a way that no program may repair.",
             "Run のレコードに、プログラムが直してはならない矛盾があります。",
         ),
-        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
+        &[
+            SHOW_RUN,
+            step(
+                "",
+                "where a record is named that was edited: put the named value back in kintone, then repeat the command with --resume; otherwise",
+                "編集されたレコードが示されている場合は、kintone でその値を元に戻し、同じコマンドを --resume 付きで繰り返す。それ以外の場合",
+            ),
+            ABANDON,
+            CORRECTION_KEY,
+        ],
     ),
     refused(
         "RUN_SNAPSHOT_MISMATCH",

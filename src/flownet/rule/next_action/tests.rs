@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::flownet::key;
 use crate::flownet::record::lock::OWNER_PREFIX;
 use crate::flownet::record::run::tests::sample;
 use crate::flownet::record::status::AttemptStatus;
@@ -24,12 +25,13 @@ struct World {
 }
 
 fn state(node: &str, status: NodeStatus, idempotent: bool, attempts: u64) -> NodeState {
+    let node_state_key = key::node_state_key("r", node).expect("a key");
     NodeState {
         record_id: 1,
         revision: 9,
         business_revision: 9,
-        record_key: format!("STATE:{node}"),
-        node_state_key: format!("S1:{node}"),
+        record_key: key::state_record_key(&node_state_key).expect("a key"),
+        node_state_key,
         node_state_id: format!("nodestate_{node}"),
         run_id: "r".into(),
         node_id: node.into(),
@@ -53,6 +55,7 @@ fn state(node: &str, status: NodeStatus, idempotent: bool, attempts: u64) -> Nod
 
 fn attempt(node: &str, number: u64, status: AttemptStatus, code: &str) -> Attempt {
     Attempt {
+        record_id: 2,
         revision: 2,
         record_key: format!("ATT:{node}{number}"),
         run_id: "r".into(),
@@ -60,7 +63,7 @@ fn attempt(node: &str, number: u64, status: AttemptStatus, code: &str) -> Attemp
         job_id: node.into(),
         invocation_id: "invoke_1".into(),
         attempt_id: format!("{node}{number}"),
-        attempt_key: format!("A1:{node}{number}"),
+        attempt_key: key::attempt_key("r", node, number).expect("a key"),
         attempt_no: number,
         status,
         result_code: code.into(),
@@ -167,6 +170,8 @@ impl World {
             states: &self.states,
             attempts: &self.attempts,
             resolutions: &[],
+            invocations: &[],
+            archived: false,
             invocation_id: "",
         })
     }
@@ -227,7 +232,7 @@ fn each_state_is_told_from_the_others() {
     let mut no_resume = World::of(&[(Failed, true, 1)]);
     no_resume.run.resume_allowed = false;
     let mut stale_status = World::of(&[(Success, true, 1), (Success, true, 1)]);
-    stale_status.run.status = RunStatus::Unknown;
+    stale_status.run.status = RunStatus::Running;
     let mut broken = World::of(&[(Unknown, true, 1)]);
     broken.states[0].active_attempt_id = "missing".into();
     let cases: Vec<Row> = vec![
@@ -382,7 +387,7 @@ fn each_state_is_told_from_the_others() {
             stale_status,
             S::Waiting,
             Some(WaitKind::Schedule),
-            &["RESUME", "ABANDON"],
+            &["RESUME", "HOLD", "ABANDON"],
         ),
         (
             "contradictory",
@@ -512,7 +517,11 @@ proptest! {
                     prop_assert_eq!(*approver, needs_approver(state, *to));
                 }
                 Action::Archive => prop_assert!(may_archive(run, hold, false, now).is_ok() && world.lock.is_none()),
-                Action::Abandon => prop_assert!(may_archive(run, hold, true, now).is_ok() && world.lock.is_none()),
+                Action::Abandon => {
+                    let edited = run.status == RunStatus::Success && !world.found().unrepairable.is_empty();
+                    prop_assert!(edited || may_archive(run, hold, true, now).is_ok());
+                    prop_assert!(world.lock.is_none());
+                }
                 Action::ForceUnlock(_) => prop_assert!(world.lock.is_some() && !live),
                 Action::InspectJobLock(_) | Action::FreeJobLock(_) | Action::RecordJobUnlock(_) => {
                     prop_assert!(world.lock.is_none() && world.read);

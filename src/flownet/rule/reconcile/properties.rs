@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{Examination, Records, Repair, examine};
+use crate::flownet::key;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, Outcome, RunStatus};
 use crate::flownet::record::{Attempt, NodeState, Resolution, Run};
 use crate::flownet::rule::classify::PREPARE_FAILED;
@@ -93,7 +94,6 @@ fn a_run(status: RunStatus, started: bool) -> Run {
         text("source_bundle_attachment", ""),
     ];
     for code in [
-        "record_key",
         "run_id",
         "network_id",
         "business_key",
@@ -101,17 +101,17 @@ fn a_run(status: RunStatus, started: bool) -> Run {
         "definition_schema_version",
         "definition_sha256",
         "source_bundle_sha256",
-        "resolved_profile_snapshot",
         "resolved_profile_sha256",
         "ksql_flow_version",
         "engine_version",
         "dialect",
-        "as_of",
-        "created_at",
-        "updated_at",
     ] {
         fields.push(text(code, "1"));
     }
+    fields.push(text("resolved_profile_snapshot", r#"{"profile":"prod"}"#));
+    fields.push(("record_key", key::run_key("prod", "1", "1").expect("a key")));
+    fields.push(text("created_at", NOW));
+    fields.push(text("updated_at", NOW));
     let mut record = json!({"$id": {"value": "1"}, "$revision": {"value": "1"}});
     for (code, value) in fields {
         record[code] = json!({"value": value});
@@ -127,10 +127,11 @@ fn a_state(index: usize, (status, latest, active, idempotent): (NodeStatus, u64,
     } else {
         format!("a{index}_{active}")
     };
+    let unique = key::node_state_key("1", &format!("n{index}")).expect("a key");
     let state = record(&[
         text("record_type", "NODE_STATE"),
-        text("record_key", "s"),
-        text("node_state_key", "s"),
+        ("record_key", key::state_record_key(&unique).expect("a key")),
+        ("node_state_key", unique),
         text("node_state_id", "s"),
         text("run_id", "1"),
         ("node_id", format!("n{index}")),
@@ -152,8 +153,14 @@ fn an_attempt(
     let text = |code: &'static str, value: &str| (code, value.to_owned());
     let attempt = record(&[
         text("record_type", "NODE_ATTEMPT"),
-        text("record_key", "a"),
-        text("attempt_key", "a"),
+        (
+            "record_key",
+            key::attempt_record_key(&format!("a{node}_{number}")).expect("a key"),
+        ),
+        (
+            "attempt_key",
+            key::attempt_key("1", &format!("n{node}"), number).expect("a key"),
+        ),
         text("run_id", "1"),
         ("node_id", format!("n{node}")),
         text("job_id", "j"),
@@ -183,6 +190,8 @@ fn look(story: &Story) -> Examination {
         states: &story.states,
         attempts: &story.attempts,
         resolutions: &story.resolutions,
+        invocations: &[],
+        archived: false,
         invocation_id: "ours",
     })
 }

@@ -1,0 +1,175 @@
+//! Records that a person edits in the browser (D-09): a save changes nothing, a changed field is refused by name, nothing is
+//! written or executed meanwhile, and both ways out are open: put the value back, or abandon the Run.
+
+use std::process::Output;
+
+use crate::archive::ABANDON;
+use crate::desk::{Desk, assert_done, assert_refused, id};
+use crate::network::{NodeSpec, said, text};
+
+/// `a` has succeeded and must not be repeated; `b` fails once.
+fn half_done(name: &str) -> Desk {
+    let nodes = [
+        NodeSpec::new("a", &[], &["SUCCESS"]).not_idempotent(),
+        NodeSpec::new("b", &["a"], &["FAILED", "SUCCESS"]),
+        NodeSpec::new("c", &["b"], &["SUCCESS"]),
+    ];
+    Desk::new(name, &nodes)
+}
+
+fn resume(desk: &Desk) -> Output {
+    desk.space.run_network(&["--business-key", "k", "--resume"])
+}
+
+/// All records but locks, as text.
+fn records(desk: &Desk) -> String {
+    let book = desk.book();
+    format!(
+        "{:?}{:?}{:?}{:?}",
+        book.runs, book.states, book.invocations, book.attempts
+    )
+}
+
+fn assert_names(output: &Output, record: u64, field: &str, stored: &str, expected: &str) {
+    let all = said(output);
+    let named =
+        format!("record {record} of the state app was edited: field {field} is '{stored}', expected ");
+    let at = all.find(&named).unwrap_or_else(|| panic!("{named}\n{all}"));
+    assert!(all[at + named.len()..].starts_with(expected), "{expected}\n{all}");
+}
+
+/// Refused, named by start and status, nothing done; then the value is put back and the Run goes on.
+fn check(desk: &Desk, record: &serde_json::Value, field: &str, value: &str, expected: &str) {
+    let was = text(record, field).to_owned();
+    desk.edit_state(record, field, value);
+    let (before, executed) = (records(desk), desk.space.executions().len());
+    let output = resume(desk);
+    assert_refused(&output, "RECONCILIATION_REQUIRED");
+    assert_names(&output, id(record), field, value, expected);
+    assert_eq!(records(desk), before, "{field} -> {value}: something was written");
+    assert_eq!(
+        desk.space.executions().len(),
+        executed,
+        "{field} -> {value}: a job ran"
+    );
+    assert_eq!(desk.book().runs.len(), 1);
+    assert!(desk.book().held_locks.is_empty());
+    let status = desk.status();
+    assert_eq!(status["situation"], "DECISION", "{status:#}");
+    assert_eq!(status["next_actions"][0]["action"], "ABANDON", "{status:#}");
+    desk.edit_state(record, field, &was);
+}
+
+#[test]
+fn an_edited_node_is_not_acted_on() {
+    let desk = half_done("edited_node");
+    for to in ["WAITING", "BLOCKED", "FAILED", "CANCELLED", "UNKNOWN", "SKIPPED"] {
+        check(&desk, &desk.state("a"), "status", to, "'SUCCESS'");
+    }
+    for to in ["SUCCESS", "WAITING", "CANCELLED", "UNKNOWN"] {
+        check(&desk, &desk.state("b"), "status", to, "'FAILED'");
+    }
+    check(&desk, &desk.state("c"), "status", "SUCCESS", "'WAITING'");
+    check(
+        &desk,
+        &desk.state("a"),
+        "latest_attempt_no",
+        "2",
+        "the number of an Attempt",
+    );
+    check(&desk, &desk.state("a"), "node_state_key", "S1:other", "'S1:");
+    let went_on = resume(&desk);
+    assert_done(&went_on);
+    assert!(
+        said(&went_on).contains("was saved by somebody else"),
+        "{}",
+        said(&went_on)
+    );
+    let runs: Vec<String> = desk
+        .space
+        .executions()
+        .into_iter()
+        .map(|(_, job, _)| job)
+        .collect();
+    assert_eq!(
+        runs.iter().filter(|job| job.contains("_a")).count(),
+        1,
+        "{runs:?}"
+    );
+    desk.assert_sound();
+}
+
+#[test]
+fn an_edited_run_is_not_acted_on_and_gets_no_twin() {
+    let desk = half_done("edited_run");
+    for (field, value, expected) in [
+        ("record_key", "zzz", "'R1:"),
+        ("status", "SUCCESS", "'FAILED'"),
+        ("status", "CREATED", "'FAILED'"),
+        ("created_at", "", "the time at which"),
+    ] {
+        check(&desk, &desk.run(), field, value, expected);
+    }
+    let plain = |desk: &Desk| desk.space.run_network(&["--business-key", "k"]);
+    desk.edit_state(&desk.run(), "record_key", "zzz");
+    assert_refused(&plain(&desk), "RECONCILIATION_REQUIRED");
+    assert_eq!(desk.book().runs.len(), 1);
+    assert_done(&desk.archive(ABANDON));
+    assert_refused(&plain(&desk), "RECONCILIATION_REQUIRED");
+    assert_eq!(desk.book().runs.len(), 1, "a Run of the business key exists");
+}
+
+#[test]
+fn a_run_that_lost_its_nodes_is_refused() {
+    let desk = half_done("edited_run_id");
+    let run = desk.run();
+    desk.edit_state(&run, "run_id", "netrun_x");
+    let executed = desk.space.executions().len();
+    let output = resume(&desk);
+    assert_refused(&output, "RECONCILIATION_REQUIRED");
+    assert!(said(&output).contains("no NODE_STATE"), "{}", said(&output));
+    assert_eq!(desk.space.executions().len(), executed);
+    assert_eq!(desk.status()["situation"], "DECISION");
+    desk.edit_state(&run, "run_id", text(&run, "run_id"));
+    assert_done(&resume(&desk));
+}
+
+#[test]
+fn a_success_that_was_edited_into_a_run_ends_no_start() {
+    let desk = half_done("edited_success");
+    desk.edit_state(&desk.run(), "status", "SUCCESS");
+    for words in [&["--business-key", "k"][..], &["--business-key", "k", "--resume"]] {
+        assert_refused(&desk.space.run_network(words), "RECONCILIATION_REQUIRED");
+    }
+    assert_done(&desk.archive(ABANDON));
+    assert_eq!(desk.status()["situation"], "ARCHIVED");
+}
+
+#[test]
+fn an_archived_run_does_not_come_back() {
+    let desk = half_done("edited_archive");
+    assert_done(&desk.archive(&[]));
+    check(&desk, &desk.run(), "lifecycle_status", "ACTIVE", "'ARCHIVED'");
+}
+
+#[test]
+fn an_edit_while_a_node_runs_is_found_by_the_next_write() {
+    for (n, (on_run, field, value, expected)) in [
+        (true, "lifecycle_status", "ARCHIVED", "'ACTIVE'"),
+        (false, "status", "SUCCESS", "'WAITING'"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (desk, start, parked) = Desk::between(&format!("edited_live_{n}"));
+        let record = if on_run { desk.run() } else { desk.state("b") };
+        desk.edit_state(&record, field, value);
+        desk.sandbox.release(&parked, "proceed");
+        let output = start.wait_with_output().expect("ends");
+        assert_refused(&output, "RECONCILIATION_REQUIRED");
+        assert_names(&output, id(&record), field, value, expected);
+        desk.edit_state(&record, field, text(&record, field));
+        assert_done(&resume(&desk));
+        desk.assert_sound();
+    }
+}
