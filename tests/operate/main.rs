@@ -9,6 +9,7 @@ mod operator;
 mod sandbox;
 
 mod archive;
+mod damaged;
 mod desk;
 mod edited;
 mod hold;

@@ -2,6 +2,7 @@
 
 use super::codes::{Facts as Values, steps};
 use super::language::{Language, Text, text};
+use crate::flownet::record::DamagedRun;
 use crate::flownet::record::status::Outcome;
 use crate::flownet::rule::next_action::{Action, Advice, Effect, NextAction, Situation, WaitKind};
 use crate::flownet::status::{Facts, RunFacts, Wording};
@@ -15,6 +16,14 @@ pub struct Words {
 impl Wording for Words {
     fn command(&self, facts: &Facts, run: &RunFacts, action: &Action) -> String {
         self.typed(facts, run, action)
+    }
+
+    fn close_damaged(&self, facts: &Facts, run: &DamagedRun) -> String {
+        let mut values = Values::default();
+        values.set("network_id", facts.network_id.as_str());
+        values.set("profile", facts.profile.as_str());
+        values.set("run_id", run.run_id.as_str());
+        values.fill_command(steps::ABANDON.command)
     }
 
     fn effect(&self, effect: Effect) -> &'static str {

@@ -128,7 +128,7 @@ pub struct Unreleased {
     /// Still ours: the write was refused and nothing landed.
     pub lease: Option<Box<Lease>>,
     /// Why.
-    pub error: CommitError,
+    pub error: Box<CommitError>,
 }
 
 impl Lease {
@@ -260,7 +260,7 @@ impl Lease {
         status: AttemptStatus,
         reason: &str,
     ) -> Result<(), CommitError> {
-        self.try_release(changes, status, reason).map_err(|e| e.error)
+        self.try_release(changes, status, reason).map_err(|e| *e.error)
     }
 
     /// Like [`Lease::release`], but gives the lease back when `changes` were refused for good: it can then be released
@@ -281,7 +281,7 @@ impl Lease {
         if still_ours && let Err(error) = done {
             return Err(Unreleased {
                 lease: Some(Box::new(self)),
-                error,
+                error: Box::new(error),
             });
         }
         self.stop_heartbeat();
@@ -290,7 +290,10 @@ impl Lease {
         {
             file.remove();
         }
-        done.map_err(|error| Unreleased { lease: None, error })
+        done.map_err(|error| Unreleased {
+            lease: None,
+            error: Box::new(error),
+        })
     }
 
     fn stop_heartbeat(&mut self) {

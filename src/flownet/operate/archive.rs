@@ -10,7 +10,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::desk::Desk;
+use super::desk::{Desk, Readable};
 use super::hold::release_expired;
 use super::is_blank;
 use crate::flownet::clock::uuid;
@@ -120,10 +120,60 @@ impl Refusal {
     }
 }
 
-/// What is known of the Run.
+/// What is known of the Run, which may be one that cannot be read: closing it needs no more than this.
 struct Seen {
-    run: Run,
+    run: Readable,
     hold: Option<Hold>,
+}
+
+impl Seen {
+    fn is_archived(&self) -> bool {
+        match &self.run {
+            Ok(run) => run.lifecycle == Lifecycle::Archived,
+            Err(damaged) => damaged.is_archived(),
+        }
+    }
+
+    fn revision(&self) -> u64 {
+        match &self.run {
+            Ok(run) => run.revision,
+            Err(damaged) => damaged.revision,
+        }
+    }
+
+    fn belongs(&self, profile: &str, network_id: &str) -> bool {
+        match &self.run {
+            Ok(run) => run.network_id == network_id && run.profile() == profile,
+            Err(damaged) => damaged.belongs(profile, network_id),
+        }
+    }
+
+    /// Network and profile as the record says.
+    fn place(&self) -> (String, String) {
+        match &self.run {
+            Ok(run) => (run.network_id.clone(), run.profile()),
+            Err(damaged) => (
+                damaged.network_id.clone(),
+                damaged.profile.clone().unwrap_or_default(),
+            ),
+        }
+    }
+
+    /// The archive itself.
+    fn change(&self, now: Timestamp) -> Change {
+        let (record_key, known) = match &self.run {
+            Ok(run) => (&run.record_key, run.own_fields()),
+            Err(damaged) => (&damaged.record_key, damaged.archive_basis()),
+        };
+        Change::Update {
+            role: Role::State,
+            record_key: record_key.clone(),
+            revision: self.revision(),
+            counted: false,
+            fields: Run::archive_fields(now),
+            known,
+        }
+    }
 }
 
 /// Carries the command out.
@@ -169,8 +219,8 @@ impl Archiver<'_> {
             Ok(seen) => seen,
             Err(refusal) => return self.rejected(refusal, true),
         };
-        if early.run.lifecycle == Lifecycle::Archived {
-            return self.already(&early.run, true);
+        if early.is_archived() {
+            return self.already(&early, true);
         }
         if let Err(refusal) = self.check(&early) {
             return self.rejected(refusal, true);
@@ -202,10 +252,10 @@ impl Archiver<'_> {
         }
     }
 
-    fn already(&self, run: &Run, lock_released: bool) -> Report {
+    fn already(&self, seen: &Seen, lock_released: bool) -> Report {
         Report {
             earlier: self.earlier(),
-            ..self.report(Outcome::AlreadyArchived, Some(run.revision), lock_released)
+            ..self.report(Outcome::AlreadyArchived, Some(seen.revision()), lock_released)
         }
     }
 
@@ -214,31 +264,45 @@ impl Archiver<'_> {
         let id = self.request.run_id;
         let (run, hold) = self
             .desk
-            .run_and_hold(id)
+            .any_run_and_hold(id)
             .map_err(|failure| Refusal::new("RUN_READ_FAILED", failure.message))?;
+        let seen = Seen { run, hold };
         let (network, profile) = (&self.request.network.network_id, self.request.profile);
-        if run.network_id != *network || run.profile() != profile {
+        if !seen.belongs(profile, network) {
+            let (its_network, its_profile) = seen.place();
             return Err(Refusal::new(
                 "RUN_ID_MISMATCH",
                 format!(
-                    "Run {id} belongs to network '{}' and profile '{}', not to '{network}' and '{profile}'",
-                    run.network_id,
-                    run.profile()
+                    "Run {id} belongs to network '{its_network}' and profile '{its_profile}', not to '{network}' and \
+                     '{profile}'"
                 ),
             ));
         }
-        Ok(Seen { run, hold })
+        Ok(seen)
     }
 
     fn check(&self, seen: &Seen) -> Result<(), Refusal> {
         let (hold, abandon) = (seen.hold.as_ref(), self.request.abandon.is_some());
-        if abandon && seen.run.status == RunStatus::Success && self.is_contradicted(&seen.run) {
+        let now = self.desk.clock.now();
+        let run = match &seen.run {
+            Ok(run) => run,
+            Err(_) if abandon && hold.is_none_or(|h| !h.stops(now)) => return Ok(()),
+            Err(damaged) => {
+                let why = format!("{}; --abandon closes the Run when nobody holds it", damaged.error);
+                return Err(Refusal {
+                    code: "RUN_READ_FAILED",
+                    why,
+                    revision: Some(damaged.revision),
+                });
+            }
+        };
+        if abandon && run.status == RunStatus::Success && self.is_contradicted(run) {
             return Ok(());
         }
-        may_archive(&seen.run, hold, abandon, self.desk.clock.now()).map_err(|refusal| Refusal {
+        may_archive(run, hold, abandon, now).map_err(|refusal| Refusal {
             code: refusal.code,
             why: refusal.why,
-            revision: Some(seen.run.revision),
+            revision: Some(run.revision),
         })
     }
 
@@ -288,7 +352,7 @@ impl Archiver<'_> {
 
     fn under_lock(&self, lease: Lease) -> Report {
         let seen = match self.look().and_then(|seen| {
-            if seen.run.lifecycle != Lifecycle::Archived {
+            if !seen.is_archived() {
                 self.check(&seen)?;
             }
             Ok(seen)
@@ -296,14 +360,14 @@ impl Archiver<'_> {
             Ok(seen) => seen,
             Err(refusal) => return self.rejected(refusal, release(lease)),
         };
-        if seen.run.lifecycle == Lifecycle::Archived {
-            return self.already(&seen.run, release(lease));
+        if seen.is_archived() {
+            return self.already(&seen, release(lease));
         }
         let mut changes = match self.changes(&seen) {
             Ok(changes) => changes,
             Err(failure) => {
                 let mut refusal = Refusal::new("ARCHIVE_WRITE_FAILED", failure.message);
-                refusal.revision = Some(seen.run.revision);
+                refusal.revision = Some(seen.revision());
                 return self.rejected(refusal, release(lease));
             }
         };
@@ -312,21 +376,21 @@ impl Archiver<'_> {
                 // D-09 may have taken over another revision of the Run.
                 let revision = changes
                     .first()
-                    .map_or(seen.run.revision + 1, Change::revision_after);
+                    .map_or(seen.revision() + 1, Change::revision_after);
                 self.report(Outcome::Archived, Some(revision), true)
             }
-            Err(unreleased) => self.unwritten(&seen.run, unreleased),
+            Err(unreleased) => self.unwritten(&seen, unreleased),
         }
     }
 
     /// OPR-39. The commit is one request: an archived Run has its audit record, and the lock is released with it.
-    fn unwritten(&self, run: &Run, unreleased: Unreleased) -> Report {
+    fn unwritten(&self, seen: &Seen, unreleased: Unreleased) -> Report {
         let Unreleased { lease, error } = unreleased;
-        let code = match &error {
+        let code = match &*error {
             CommitError::Lost => "LEASE_INTERRUPTED",
             CommitError::Undecided(_) => match self.look() {
-                Ok(seen) if seen.run.lifecycle == Lifecycle::Archived => {
-                    return self.report(Outcome::Archived, Some(seen.run.revision), true);
+                Ok(now) if now.is_archived() => {
+                    return self.report(Outcome::Archived, Some(now.revision()), true);
                 }
                 _ => {
                     return Report {
@@ -343,7 +407,7 @@ impl Archiver<'_> {
         let refusal = Refusal {
             code,
             why: error.to_string(),
-            revision: Some(run.revision),
+            revision: Some(seen.revision()),
         };
         // A lost lock is somebody else's, or free.
         let free = lease.is_none_or(|lease| release(*lease));
@@ -353,40 +417,21 @@ impl Archiver<'_> {
     /// The Run first, then what goes with it.
     fn changes(&self, seen: &Seen) -> Result<Vec<Change>, Failure> {
         let now = self.desk.clock.now();
-        let run = &seen.run;
-        let mut changes = vec![Change::Update {
-            role: Role::State,
-            record_key: run.record_key.clone(),
-            revision: run.revision,
-            counted: false,
-            fields: Run::archive_fields(now),
-            known: run.own_fields(),
-        }];
+        let mut changes = vec![seen.change(now)];
         if let Some(over) = seen.hold.as_ref().filter(|h| h.is_expired(now)) {
             changes.extend(release_expired(over, &self.desk.requested_by, now)?);
         }
-        let mut event = self.event(run, now);
+        let mut event = self.event(seen, now);
         if let Some(abandon) = &self.request.abandon {
-            let all = gather::read(&self.desk.client, &self.desk.state, &self.desk.audit, &run.run_id);
             event = event
                 .with("abandoned", true)
                 .with("evidence_ref", abandon.evidence_ref)
                 .with("stop_confirmed_by", abandon.stop_confirmed_by);
-            event = match all {
-                Ok(all) => {
-                    let (nodes, findings) = left_behind(run, &all);
-                    changes.extend(self.finish_invocations(run, all, now)?);
-                    event
-                        .with("unfinished_nodes", nodes)
-                        .with("inconsistencies", findings)
-                }
-                // A record that cannot be read is what may have brought the Run here.
-                Err(failure) => event.with("unreadable", failure.message),
-            };
+            event = self.leave(seen, event, &mut changes, now)?;
         }
         let operation = Operation {
             record_key: key::operation_record_key(self.event_id)?,
-            run_id: &run.run_id,
+            run_id: self.request.run_id,
             result_code: RUN_ARCHIVED,
             at: now,
             columns: Columns {
@@ -401,18 +446,50 @@ impl Archiver<'_> {
         Ok(changes)
     }
 
+    /// What an abandoned Run leaves behind goes into the event; invocations of dead processes are finished.
+    fn leave(
+        &self,
+        seen: &Seen,
+        event: Object,
+        changes: &mut Vec<Change>,
+        now: Timestamp,
+    ) -> Result<Object, Failure> {
+        let run = match &seen.run {
+            Ok(run) => run,
+            Err(damaged) => return Ok(event.with("unreadable", damaged.error.to_string())),
+        };
+        let all = gather::read(&self.desk.client, &self.desk.state, &self.desk.audit, &run.run_id);
+        match all {
+            Ok(all) => {
+                let (nodes, findings) = left_behind(run, &all);
+                let damaged: Vec<String> = all.damaged.iter().map(ToString::to_string).collect();
+                changes.extend(self.finish_invocations(run, all, now)?);
+                Ok(event
+                    .with("unfinished_nodes", nodes)
+                    .with("inconsistencies", findings)
+                    // A record that cannot be read is what may have brought the Run here.
+                    .with_some("unreadable", (!damaged.is_empty()).then(|| damaged.join("; "))))
+            }
+            Err(failure) => Ok(event.with("unreadable", failure.message)),
+        }
+    }
+
     /// OPR-40.
-    fn event(&self, run: &Run, now: Timestamp) -> Object {
+    fn event(&self, seen: &Seen, now: Timestamp) -> Object {
+        let status = match &seen.run {
+            Ok(run) => run.status.as_str(),
+            Err(damaged) => &damaged.status,
+        };
         Object::new()
             .with("event_id", self.event_id)
             .with("event_type", RUN_ARCHIVED)
-            .with("run_id", run.run_id.as_str())
+            .with("run_id", self.request.run_id)
             .with("result_code", RUN_ARCHIVED)
             .with("requested_by", self.desk.requested_by.as_str())
             .with("reason", self.request.reason)
             .with("archived_at", now.iso_ms())
-            .with("previous_status", run.status.as_str())
-            .with("run_revision_before", run.revision)
+            .with("previous_status", status)
+            .with("run_revision_before", seen.revision())
             .with("service_principal", self.desk.service_principal.as_str())
     }
 

@@ -6,7 +6,7 @@ use crate::flownet::clock::Clock;
 use crate::flownet::key;
 use crate::flownet::lease::change::{self, Apps, Change};
 use crate::flownet::lease::witness::{self, WitnessError};
-use crate::flownet::record::{Hold, Run, hold, run};
+use crate::flownet::record::{DamagedRun, Hold, Run, hold, run};
 use crate::flownet::run::Failure;
 use crate::flownet::run::failure::remote_code;
 use crate::kintone::{self, App, BulkItem, Client, query};
@@ -29,6 +29,9 @@ pub struct Desk {
     /// The person behind the command.
     pub requested_by: String,
 }
+
+/// A Run, or what can be read of it.
+pub(super) type Readable = Result<Run, Box<DamagedRun>>;
 
 /// Why one round of reading, deciding and writing did not end in a result.
 pub(super) enum Stop {
@@ -66,6 +69,14 @@ pub(super) fn rounds<T>(mut round: impl FnMut() -> Result<T, Stop>) -> Result<T,
 impl Desk {
     /// A Run and its hold, in one read.
     pub(super) fn run_and_hold(&self, run_id: &str) -> Result<(Run, Option<Hold>), Failure> {
+        match self.any_run_and_hold(run_id)? {
+            (Ok(run), hold) => Ok((run, hold)),
+            (Err(damaged), _) => Err(damaged.into()),
+        }
+    }
+
+    /// The same for a Run that may be damaged.
+    pub(super) fn any_run_and_hold(&self, run_id: &str) -> Result<(Readable, Option<Hold>), Failure> {
         let hold_key = key::hold_record_key(run_id)?;
         let condition = query::and(&[
             query::one_of("record_type", &[run::RECORD_TYPE, hold::RECORD_TYPE]),
@@ -75,7 +86,10 @@ impl Desk {
         let (mut runs, mut found) = (Vec::new(), None);
         for record in page.records.iter().filter(|r| r.text("run_id") == run_id) {
             match record.text("record_type") {
-                run::RECORD_TYPE => runs.push(Run::from_record(record)?),
+                run::RECORD_TYPE => {
+                    let read = Run::from_record(record);
+                    runs.push(read.map_err(|e| Box::new(DamagedRun::from_record(record, e))));
+                }
                 hold::RECORD_TYPE if record.text("record_key") == hold_key => {
                     found = Some(Hold::from_record(record)?);
                 }

@@ -171,6 +171,9 @@ fn check_request(request: &Request<'_>, people: &People<'_>) -> Result<(), Failu
 
 fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Resolved, Stop> {
     let mut all = gather::read(&desk.client, &desk.state, &desk.audit, request.run_id)?;
+    if let Some(error) = all.damaged.pop() {
+        return Err(Failure::from(error).fact("run_id", request.run_id).into());
+    }
     let Some(run) = all.run.take() else {
         let text = format!("there is no Run {}", request.run_id);
         return Err(Failure::new("RECORD_NOT_FOUND", text).into());

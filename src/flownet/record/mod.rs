@@ -19,4 +19,4 @@ pub use lock::Lock;
 pub use node_state::NodeState;
 pub use read::DecodeError;
 pub use resolution::Resolution;
-pub use run::Run;
+pub use run::{DamagedRun, Run};

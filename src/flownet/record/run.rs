@@ -64,6 +64,77 @@ pub struct Run {
     pub updated_at: String,
 }
 
+/// The profile named in a stored snapshot.
+fn profile_in(snapshot: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(snapshot).ok()?;
+    value.get("profile").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// A Run that cannot be understood, with what can be read of it: other Runs go on, and this one can be closed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DamagedRun {
+    /// What is damaged.
+    pub error: DecodeError,
+    /// kintone's revision.
+    pub revision: u64,
+    /// As stored.
+    pub record_key: String,
+    /// As stored.
+    pub run_id: String,
+    /// As stored.
+    pub network_id: String,
+    /// As stored.
+    pub business_key: String,
+    /// From the snapshot, if it can be read.
+    pub profile: Option<String>,
+    /// As stored.
+    pub status: String,
+    /// As stored.
+    pub lifecycle: String,
+}
+
+impl DamagedRun {
+    /// What can be read of `record`, which `error` says cannot be a [`Run`].
+    pub fn from_record(record: &Record, error: DecodeError) -> Self {
+        let text = |field: &str| record.text(field).to_owned();
+        Self {
+            error,
+            revision: record.revision(),
+            record_key: text("record_key"),
+            run_id: text("run_id"),
+            network_id: text("network_id"),
+            business_key: text("business_key"),
+            profile: profile_in(record.text("resolved_profile_snapshot")),
+            status: text("status"),
+            lifecycle: text("lifecycle_status"),
+        }
+    }
+
+    /// Is it a Run of this network and profile? Its key tells, and without it what else names them.
+    pub fn belongs(&self, profile: &str, network_id: &str) -> bool {
+        let derived = key::run_key(profile, network_id, &self.business_key);
+        let named = self.profile.as_deref() == Some(profile) && self.network_id == network_id;
+        named || derived.is_ok_and(|key| key == self.record_key)
+    }
+
+    /// Closed by an archive, as far as can be read.
+    pub fn is_archived(&self) -> bool {
+        self.lifecycle == Lifecycle::Archived.as_str()
+    }
+
+    /// Does it count for `max_active_runs`? What cannot be read is taken for unfinished.
+    pub fn is_unfinished(&self) -> bool {
+        !self.is_archived() && self.status != RunStatus::Success.as_str()
+    }
+
+    /// What an archive write relies on (D-09).
+    pub fn archive_basis(&self) -> Fields {
+        Fields::new()
+            .text("lifecycle_status", &self.lifecycle)
+            .text("status", &self.status)
+    }
+}
+
 impl Run {
     /// The record to insert.
     pub fn to_fields(&self) -> Fields {
@@ -120,6 +191,10 @@ impl Run {
     /// Reads a stored Run.
     pub fn from_record(record: &Record) -> Result<Self, DecodeError> {
         let r = Reader::new(record, RECORD_TYPE);
+        let snapshot = r.required("resolved_profile_snapshot")?;
+        if profile_in(&snapshot).is_none() {
+            return Err(r.broken("resolved_profile_snapshot", "is not JSON with a profile"));
+        }
         Ok(Self {
             record_id: record.id(),
             revision: record.revision(),
@@ -140,7 +215,7 @@ impl Run {
                 .first()
                 .map(|key| (*key).to_owned())
                 .unwrap_or_default(),
-            profile_snapshot: r.required("resolved_profile_snapshot")?,
+            profile_snapshot: snapshot,
             profile_sha256: r.required("resolved_profile_sha256")?,
             ksql_flow_version: r.text("ksql_flow_version"),
             engine_version: r.text("engine_version"),
@@ -152,12 +227,9 @@ impl Run {
         })
     }
 
-    /// The profile named inside the stored snapshot; empty when the snapshot is damaged.
+    /// The profile named inside the stored snapshot; a Run without one is not read.
     pub fn profile(&self) -> String {
-        serde_json::from_str::<Value>(&self.profile_snapshot)
-            .ok()
-            .and_then(|v| v.get("profile").and_then(Value::as_str).map(str::to_owned))
-            .unwrap_or_default()
+        profile_in(&self.profile_snapshot).unwrap_or_default()
     }
 
     /// The key that the Run must have; `None` when a part of it cannot be one.

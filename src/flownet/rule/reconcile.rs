@@ -12,7 +12,7 @@ use super::classify::PREPARE_FAILED;
 use super::edited::{self, Edit};
 use super::last_word::{LastWord, last_word};
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, Outcome, RunStatus};
-use crate::flownet::record::{Attempt, Invocation, NodeState, Resolution, Run};
+use crate::flownet::record::{Attempt, DecodeError, Invocation, NodeState, Resolution, Run};
 
 #[cfg(test)]
 mod properties;
@@ -101,6 +101,8 @@ pub struct Records<'a> {
     pub invocations: &'a [Invocation],
     /// The audit app says that the Run was archived.
     pub archived: bool,
+    /// Records of the Run that cannot be read.
+    pub damaged: &'a [DecodeError],
     /// Invocation that looks; its own attempts are no orphans.
     pub invocation_id: &'a str,
 }
@@ -109,6 +111,18 @@ pub struct Records<'a> {
 pub fn examine(records: &Records<'_>) -> Examination {
     let mut found = Examination::default();
     let mut unsafe_nodes: BTreeSet<&str> = BTreeSet::new();
+    if !records.damaged.is_empty() {
+        // Whatever else seems to be wrong may be the missing record.
+        for error in records.damaged {
+            found.stop(Inconsistency {
+                code: "RECORD_DAMAGED",
+                node_id: None,
+                detail: error.to_string(),
+                attempt_ids: Vec::new(),
+            });
+        }
+        return found;
+    }
     examine_fixed(records, &mut found);
     for attempt in records.attempts {
         let known = records.states.iter().any(|s| s.node_id == attempt.node_id);

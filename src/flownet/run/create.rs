@@ -1,7 +1,7 @@
 //! A NEW Run: bundle up, then Run, Node States and Invocation in one commit (ENS-02, D-01).
 
 use super::attempt;
-use super::context::WhichRun;
+use super::context::{Context, WhichRun};
 use super::ensure::Inside;
 use super::failure::Failure;
 use super::ledger::{Entry, Ledger};
@@ -13,7 +13,7 @@ use crate::flownet::definition::{Network, Node};
 use crate::flownet::key;
 use crate::flownet::lease::Lease;
 use crate::flownet::record::status::{AttemptStatus, Lifecycle, Mode, NodeStatus, RunStatus};
-use crate::flownet::record::{Invocation, NodeState, Run, invocation};
+use crate::flownet::record::{DamagedRun, Invocation, NodeState, Run, invocation};
 use crate::flownet::rule::schedule::Scope;
 use crate::flownet::time::Timestamp;
 
@@ -23,10 +23,11 @@ pub fn create(
     lease: &Lease,
     prepared: Prepared,
     others: Vec<Run>,
+    damaged: Vec<DamagedRun>,
 ) -> Result<Ready, Failure> {
     let network = &inside.request.network;
-    refuse_too_many(network, others)?;
     let ctx = inside.ctx;
+    refuse_too_many(ctx, network, others, damaged)?;
     let now = ctx.clock.now();
     let run = new_run(inside, &prepared, now)?;
     attempt::refuse_unstartable(ctx, &run, network)?;
@@ -89,12 +90,26 @@ fn taken_meanwhile(failure: Failure, ledger: &Ledger) -> Failure {
 }
 
 /// MAX-01: unfinished Runs of other business keys.
-fn refuse_too_many(network: &Network, others: Vec<Run>) -> Result<(), Failure> {
+///
+/// One that cannot be read counts: it may be unfinished.
+fn refuse_too_many(
+    ctx: &Context,
+    network: &Network,
+    others: Vec<Run>,
+    damaged: Vec<DamagedRun>,
+) -> Result<(), Failure> {
     let mut ids: Vec<String> = others
         .into_iter()
         .filter(|r| r.resume_allowed && r.lifecycle == Lifecycle::Active && r.status != RunStatus::Success)
         .map(|r| r.run_id)
         .collect();
+    for run in damaged.into_iter().filter(DamagedRun::is_unfinished) {
+        (ctx.warn)(format!(
+            "Run {} counts as unfinished: {}; archive-run --abandon closes it",
+            run.run_id, run.error
+        ));
+        ids.push(run.run_id);
+    }
     ids.sort_unstable();
     if ids.len() as u64 >= network.max_active_runs {
         let mut failure = Failure::new(

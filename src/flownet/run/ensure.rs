@@ -4,14 +4,14 @@ use super::close::{self, release_failed};
 use super::context::{Context, Request, WhichRun};
 use super::failure::Failure;
 use super::resume::Success;
-use super::{Finish, create, prepare, reclaim, resume, schedule};
+use super::{Finish, create, gather, prepare, reclaim, resume, schedule};
 use crate::flownet::child::process_table::ProcessTable;
 use crate::flownet::child::workdir;
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
 use crate::flownet::lease::{self, AcquireError, Change, Lease, Times, owner};
-use crate::flownet::record::status::{Lifecycle, RunStatus};
-use crate::flownet::record::{Lock, Run, lock, run};
+use crate::flownet::record::status::RunStatus;
+use crate::flownet::record::{DamagedRun, Lock, Run, lock, run};
 use crate::flownet::rule::edited;
 use crate::kintone::{Record, query};
 
@@ -33,6 +33,8 @@ pub struct Seen {
     pub lock: Option<Lock>,
     /// Other unfinished Runs of the network (filled by the look under the lock only).
     pub others: Vec<Run>,
+    /// Other Runs of the network that cannot be read (likewise).
+    pub damaged: Vec<DamagedRun>,
 }
 
 /// Runs a network.
@@ -170,7 +172,8 @@ impl Inside<'_> {
                     Some(p) => p,
                     None => prepare::prepare(self.ctx, self.request)?,
                 };
-                create::create(self, lease, prepared, seen.others).map(|r| Ensured::Ready(Box::new(r)))
+                create::create(self, lease, prepared, seen.others, seen.damaged)
+                    .map(|r| Ensured::Ready(Box::new(r)))
             }
         }
     }
@@ -263,31 +266,14 @@ fn look(ctx: &Context, request: &Request, keys: &Keys, others: bool) -> Result<S
         run: None,
         lock: None,
         others: Vec::new(),
+        damaged: Vec::new(),
     };
     let mut found = Vec::new();
     for record in ctx.client.all_by_id(&ctx.state, &query::or(&wanted), &[])? {
         sort_in(ctx, request, keys, &record, &mut seen, &mut found)?;
     }
-    seen.run = only(found)?;
+    seen.run = gather::only(found, "MULTIPLE_RUNS")?;
     Ok(seen)
-}
-
-/// The one Run that was asked for. A second one with an edited key is out of the way once it is archived.
-fn only(mut found: Vec<Run>) -> Result<Option<Run>, Failure> {
-    if found.len() > 1 {
-        found.retain(|r| edited::run_key(r).is_none() || r.lifecycle == Lifecycle::Active);
-    }
-    if found.len() > 1 {
-        let list: Vec<String> = found
-            .iter()
-            .map(|r| format!("{} (record {} of the state app)", r.run_id, r.record_id))
-            .collect();
-        return Err(Failure::new(
-            "MULTIPLE_RUNS",
-            format!("several Runs are the one that was asked for: {}", list.join(", ")),
-        ));
-    }
-    Ok(found.pop())
 }
 
 /// kintone's text conditions may match more than was asked for (QRY-18): decide by exact equality.
@@ -312,17 +298,32 @@ fn sort_in(
             if !named && !here {
                 return Ok(());
             }
-            let run = Run::from_record(record)?;
-            let same_key = keys.run.is_some() && run.derived_key() == keys.run;
-            if named || same_key {
-                found.push(run);
-            } else if run.profile() == ctx.profile {
-                seen.others.push(run);
+            match Run::from_record(record) {
+                Ok(run) if named || (keys.run.is_some() && run.derived_key() == keys.run) => found.push(run),
+                Ok(run) if run.profile() == ctx.profile => seen.others.push(run),
+                Ok(_) => {}
+                Err(error) => {
+                    let damaged = DamagedRun::from_record(record, error);
+                    let ours = damaged.belongs(&ctx.profile, &request.network.network_id);
+                    if named || (ours && is_wanted(request, &damaged)) {
+                        return Err(damaged.into());
+                    } else if ours {
+                        seen.damaged.push(damaged);
+                    }
+                }
             }
         }
         _ => {}
     }
     Ok(())
+}
+
+/// A Run with a damaged field and perhaps an edited key: is it the one of the business key?
+fn is_wanted(request: &Request, damaged: &DamagedRun) -> bool {
+    match &request.which {
+        WhichRun::Key { business_key, .. } => damaged.business_key == *business_key,
+        WhichRun::Id(_) => false,
+    }
 }
 
 fn check_identity(ctx: &Context, request: &Request, run: Option<&Run>) -> Result<(), Failure> {

@@ -11,8 +11,8 @@ use crate::flownet::key::KeyError;
 use crate::flownet::lease::store::ReadError;
 use crate::flownet::lease::{AcquireError, CommitError};
 use crate::flownet::profile::ProfileError;
-use crate::flownet::record::DecodeError;
 use crate::flownet::record::status::Mode;
+use crate::flownet::record::{DamagedRun, DecodeError};
 use crate::flownet::rule::select::Refusal;
 use crate::kintone::{self, ErrorKind, Outcome};
 
@@ -124,8 +124,26 @@ impl From<ReadError> for Failure {
 }
 
 impl From<DecodeError> for Failure {
+    /// No repetition makes a damaged record readable: a person has to look at it.
     fn from(e: DecodeError) -> Self {
-        Self::new("REMOTE_ERROR", e.to_string())
+        Self::new("RECONCILIATION_REQUIRED", e.to_string())
+    }
+}
+
+impl From<Box<DamagedRun>> for Failure {
+    fn from(e: Box<DamagedRun>) -> Self {
+        (*e).into()
+    }
+}
+
+impl From<DamagedRun> for Failure {
+    fn from(e: DamagedRun) -> Self {
+        Self::new(
+            "RECONCILIATION_REQUIRED",
+            format!("Run {}: {}", e.run_id, e.error),
+        )
+        .fact("run_id", e.run_id)
+        .fact("network_id", e.network_id)
     }
 }
 

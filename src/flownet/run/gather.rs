@@ -3,11 +3,12 @@
 use super::context::Context;
 use super::failure::Failure;
 use crate::flownet::key;
-use crate::flownet::record::status::AttemptStatus;
+use crate::flownet::record::status::{AttemptStatus, Lifecycle};
 use crate::flownet::record::{
-    Attempt, Hold, Invocation, NodeState, Resolution, Run, attempt, hold, invocation, node_state, operation,
-    resolution, run,
+    Attempt, DecodeError, Hold, Invocation, NodeState, Resolution, Run, attempt, hold, invocation,
+    node_state, operation, resolution, run,
 };
+use crate::flownet::rule::edited;
 use crate::flownet::rule::reconcile::{self, Examination, Records};
 use crate::kintone::{App, Client, query};
 
@@ -30,6 +31,8 @@ pub struct Gathered {
     pub resolutions: Vec<Resolution>,
     /// An archive of the Run is on record.
     pub archived: bool,
+    /// Records of the Run that cannot be read; they are in none of the lists.
+    pub damaged: Vec<DecodeError>,
 }
 
 impl Gathered {
@@ -42,9 +45,29 @@ impl Gathered {
             resolutions: &self.resolutions,
             invocations: &self.invocations,
             archived: self.archived,
+            damaged: &self.damaged,
             invocation_id: "",
         })
     }
+}
+
+/// The one Run that was asked for, or a refusal with `code`. A second one with an edited key is out of the way once it is
+/// archived.
+pub fn only(mut found: Vec<Run>, code: &'static str) -> Result<Option<Run>, Failure> {
+    if found.len() > 1 {
+        found.retain(|r| edited::run_key(r).is_none() || r.lifecycle == Lifecycle::Active);
+    }
+    if found.len() > 1 {
+        let list: Vec<String> = found
+            .iter()
+            .map(|r| format!("{} (record {} of the state app)", r.run_id, r.record_id))
+            .collect();
+        return Err(Failure::new(
+            code,
+            format!("several Runs are the one that was asked for: {}", list.join(", ")),
+        ));
+    }
+    Ok(found.pop())
 }
 
 /// Reads everything about a Run.
@@ -83,6 +106,7 @@ pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<G
         attempts: Vec::new(),
         resolutions: Vec::new(),
         archived: false,
+        damaged: Vec::new(),
     };
     let mine = query::one_of("run_id", &[run_id]);
     let hold_key = key::hold_record_key(run_id)?;
@@ -91,10 +115,13 @@ pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<G
             continue;
         }
         match record.text("record_type") {
-            run::RECORD_TYPE => all.run = Some(Run::from_record(&record)?),
-            node_state::RECORD_TYPE => all.states.push(NodeState::from_record(&record)?),
+            run::RECORD_TYPE => all.run = sound(Run::from_record(&record), &mut all.damaged),
+            node_state::RECORD_TYPE => {
+                let read = NodeState::from_record(&record);
+                all.states.extend(sound(read, &mut all.damaged));
+            }
             hold::RECORD_TYPE if record.text("record_key") == hold_key => {
-                all.hold = Some(Hold::from_record(&record)?);
+                all.hold = sound(Hold::from_record(&record), &mut all.damaged);
             }
             _ => {}
         }
@@ -107,20 +134,36 @@ pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<G
             continue;
         }
         match record.text("record_type") {
-            invocation::RECORD_TYPE => all.invocations.push(Invocation::from_record(&record)?),
-            attempt::RECORD_TYPE => all.attempts.push(Attempt::from_record(&record)?),
+            invocation::RECORD_TYPE => {
+                let read = Invocation::from_record(&record);
+                all.invocations.extend(sound(read, &mut all.damaged));
+            }
+            attempt::RECORD_TYPE => {
+                let read = Attempt::from_record(&record);
+                all.attempts.extend(sound(read, &mut all.damaged));
+            }
             operation::RECORD_TYPE if record.text("result_code") == operation::RUN_ARCHIVED => {
                 all.archived = true;
             }
             _ => {}
         }
     }
-    all.resolutions = resolutions(client, audit, &all.attempts)?;
+    all.resolutions = resolutions(client, audit, &all.attempts, &mut all.damaged)?;
     Ok(all)
 }
 
+/// A record that was read, or a line among the damaged ones: it must hide no other record.
+fn sound<T>(read: Result<T, DecodeError>, damaged: &mut Vec<DecodeError>) -> Option<T> {
+    read.map_err(|e| damaged.push(e)).ok()
+}
+
 /// Resolutions of attempts that can have one; none of them, no read.
-fn resolutions(client: &Client, audit: &App, attempts: &[Attempt]) -> Result<Vec<Resolution>, Failure> {
+fn resolutions(
+    client: &Client,
+    audit: &App,
+    attempts: &[Attempt],
+    damaged: &mut Vec<DecodeError>,
+) -> Result<Vec<Resolution>, Failure> {
     let ids: Vec<&str> = attempts
         .iter()
         .filter(|a| matches!(a.status, AttemptStatus::Unknown | AttemptStatus::Failed))
@@ -134,7 +177,7 @@ fn resolutions(client: &Client, audit: &App, attempts: &[Attempt]) -> Result<Vec
         ]);
         for record in client.all_by_id(audit, &condition, &[])? {
             if some.contains(&record.text("attempt_id")) {
-                found.push(Resolution::from_record(&record)?);
+                found.extend(sound(Resolution::from_record(&record), damaged));
             }
         }
     }

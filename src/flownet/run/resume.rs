@@ -48,6 +48,9 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     let ctx = inside.ctx;
     let mut all = gather(ctx, &run.run_id)?;
     let run = all.run.take().unwrap_or(run);
+    if !all.damaged.is_empty() {
+        return Err(required(&run.run_id, &all.examine(&run).unrepairable));
+    }
     refuse_held(&all, &run, ctx.clock.now())?;
     refuse_finished(inside, &run)?;
     let description = refuse_drift(ctx, &run)?;
@@ -55,7 +58,6 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     let contents = schedule::download(ctx, &run, &run.bundle_sha256)?;
     let network = stored_definition(&run, &contents)?;
     inputs::refuse_expired(ctx, &run, &network)?;
-    attempt::refuse_unstartable(ctx, &run, &network)?;
     let mut course = Course {
         inside,
         network,
@@ -67,6 +69,7 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     held::release_expired(ctx, &mut course.ledger, ctx.clock.now())?;
     course.add_missing_states()?;
     course.reconcile(&all)?;
+    attempt::refuse_unstartable(ctx, &run, &course.network)?;
     let plan = course.plan()?;
     inputs::refuse_mutated(ctx, &course.network, &course.ledger, &plan.retried)?;
     course.record(lease, plan, contents)
@@ -253,6 +256,7 @@ impl Course<'_> {
             resolutions: &all.resolutions,
             invocations: &invocations,
             archived: all.archived,
+            damaged: &all.damaged,
             invocation_id: &self.inside.invocation_id,
         });
         if !examination.unrepairable.is_empty() {

@@ -3,7 +3,7 @@
 use super::{Detail, Facts, Question, RunFacts, Selection};
 use crate::flownet::key;
 use crate::flownet::record::status::AttemptStatus;
-use crate::flownet::record::{Hold, Lock, Run, hold, lock, run};
+use crate::flownet::record::{DamagedRun, Hold, Lock, Run, hold, lock, run};
 use crate::flownet::run::{Failure, gather as records};
 use crate::kintone::query;
 
@@ -12,16 +12,27 @@ pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
     let lock_key = key::lock_key(question.profile, question.network_id)?;
     match &question.selection {
         Selection::All => list(question, &lock_key),
-        Selection::RunId(id) => one(question, &lock_key, &query::one_of("run_id", &[id]), |r| {
-            r.run_id == *id
-        }),
+        Selection::RunId(id) => one(
+            question,
+            &lock_key,
+            &query::one_of("run_id", &[id]),
+            |r| r.run_id == *id,
+            |d| d.run_id == *id,
+        ),
         Selection::BusinessKey(text) => {
             let run_key = key::run_key(question.profile, question.network_id, text)?;
+            let by_key = query::one_of("record_key", &[&run_key]);
+            // A Run whose record_key was edited is still the Run of this business key.
+            let by_parts = query::and(&[
+                query::one_of("network_id", &[question.network_id]),
+                query::one_of("business_key", &[text]),
+            ]);
             one(
                 question,
                 &lock_key,
-                &query::one_of("record_key", &[&run_key]),
-                |r| r.record_key == run_key,
+                &query::or(&[by_key, by_parts]),
+                |r| r.record_key == run_key || r.derived_key().as_ref() == Some(&run_key),
+                |d| d.record_key == run_key || d.business_key == *text,
             )
         }
     }
@@ -36,21 +47,35 @@ fn lock_condition(lock_key: &str) -> String {
     ])
 }
 
+/// What one walk through the state app gave.
+#[derive(Default)]
+struct Found {
+    runs: Vec<Run>,
+    damaged: Vec<DamagedRun>,
+    held: Option<Lock>,
+}
+
 /// Runs and the lock that meet `condition` or are the lock, in one walk.
-fn runs_and_lock(
-    question: &Question<'_>,
-    lock_key: &str,
-    condition: &str,
-) -> Result<(Vec<Run>, Option<Lock>), Failure> {
+fn runs_and_lock(question: &Question<'_>, lock_key: &str, condition: &str) -> Result<Found, Failure> {
     let runs = query::and(&[
         query::one_of("record_type", &[run::RECORD_TYPE]),
         condition.to_owned(),
     ]);
-    let (mut found, mut held): (Vec<Run>, Vec<Lock>) = (Vec::new(), Vec::new());
+    let mut found = Found::default();
+    let mut held: Vec<Lock> = Vec::new();
     let both = query::or(&[runs, lock_condition(lock_key)]);
     for record in question.client.all_by_id(question.state, &both, &[])? {
         match record.text("record_type") {
-            run::RECORD_TYPE => found.push(Run::from_record(&record)?),
+            run::RECORD_TYPE => match Run::from_record(&record) {
+                Ok(run) if belongs(question, &run) => found.runs.push(run),
+                Ok(_) => {}
+                Err(error) => {
+                    let damaged = DamagedRun::from_record(&record, error);
+                    if damaged.belongs(question.profile, question.network_id) {
+                        found.damaged.push(damaged);
+                    }
+                }
+            },
             lock::RECORD_TYPE if record.text("lock_key") == lock_key => {
                 held.push(Lock::from_record(&record)?);
             }
@@ -63,7 +88,8 @@ fn runs_and_lock(
             "several records hold the network lock",
         ));
     }
-    Ok((found, held.pop()))
+    found.held = held.pop();
+    Ok(found)
 }
 
 fn belongs(question: &Question<'_>, run: &Run) -> bool {
@@ -72,8 +98,11 @@ fn belongs(question: &Question<'_>, run: &Run) -> bool {
 
 fn list(question: &Question<'_>, lock_key: &str) -> Result<Facts, Failure> {
     let condition = query::one_of("network_id", &[question.network_id]);
-    let (mut runs, held) = runs_and_lock(question, lock_key, &condition)?;
-    runs.retain(|r| belongs(question, r));
+    let Found {
+        mut runs,
+        damaged,
+        held,
+    } = runs_and_lock(question, lock_key, &condition)?;
     runs.sort_by(|a, b| crate::flownet::canonical_json::text_order(&a.run_id, &b.run_id));
     let mut holds = Vec::new();
     if !runs.is_empty() {
@@ -98,7 +127,7 @@ fn list(question: &Question<'_>, lock_key: &str) -> Result<Facts, Failure> {
             detail: None,
         })
         .collect();
-    Ok(facts(question, held, runs))
+    Ok(facts(question, held, runs, damaged))
 }
 
 fn run_of_invocation(question: &Question<'_>, invocation_id: &str) -> Result<Option<String>, Failure> {
@@ -118,16 +147,14 @@ fn one(
     lock_key: &str,
     condition: &str,
     wanted: impl Fn(&Run) -> bool,
+    wanted_too: impl Fn(&DamagedRun) -> bool,
 ) -> Result<Facts, Failure> {
-    let (runs, held) = runs_and_lock(question, lock_key, condition)?;
-    let mut exact: Vec<Run> = runs.into_iter().filter(|r| wanted(r)).collect();
-    if exact.len() > 1 {
-        return Err(Failure::new(
-            "MULTIPLE_RECORDS",
-            "several records are the Run that was asked for",
-        ));
-    }
-    let Some(found) = exact.pop().filter(|r| belongs(question, r)) else {
+    let Found { runs, damaged, held } = runs_and_lock(question, lock_key, condition)?;
+    let exact: Vec<Run> = runs.into_iter().filter(|r| wanted(r)).collect();
+    let Some(found) = records::only(exact, "MULTIPLE_RECORDS")? else {
+        if let Some(broken) = damaged.into_iter().find(|d| wanted_too(d)) {
+            return Err(broken.into());
+        }
         return Err(Failure::new(
             "RECORD_NOT_FOUND",
             format!(
@@ -153,13 +180,20 @@ fn one(
             attempts: all.attempts,
             resolutions: all.resolutions,
             archived: all.archived,
+            damaged: all.damaged,
         }),
     };
-    Ok(facts(question, held, vec![run]))
+    Ok(facts(question, held, vec![run], Vec::new()))
 }
 
-fn facts(question: &Question<'_>, lock: Option<Lock>, runs: Vec<RunFacts>) -> Facts {
+fn facts(
+    question: &Question<'_>,
+    lock: Option<Lock>,
+    runs: Vec<RunFacts>,
+    damaged: Vec<DamagedRun>,
+) -> Facts {
     Facts {
+        damaged,
         network_id: question.network_id.to_owned(),
         profile: question.profile.to_owned(),
         lock,

@@ -4,7 +4,7 @@ mod gather;
 mod show;
 
 use crate::flownet::record::Lock;
-use crate::flownet::record::{Hold, Invocation, NodeState, Resolution, Run};
+use crate::flownet::record::{DamagedRun, DecodeError, Hold, Invocation, NodeState, Resolution, Run};
 use crate::kintone::{App, Client};
 
 pub use gather::gather;
@@ -48,6 +48,8 @@ pub struct Facts {
     pub lock: Option<Lock>,
     /// Runs in the order shown.
     pub runs: Vec<RunFacts>,
+    /// Runs that cannot be read.
+    pub damaged: Vec<DamagedRun>,
 }
 
 /// One Run with what belongs to it.
@@ -76,4 +78,6 @@ pub struct Detail {
     pub resolutions: Vec<Resolution>,
     /// An archive of the Run is on record.
     pub archived: bool,
+    /// Records of the Run that cannot be read.
+    pub damaged: Vec<DecodeError>,
 }

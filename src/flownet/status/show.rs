@@ -2,7 +2,7 @@
 
 use super::{Detail, Facts, RunFacts};
 use crate::flownet::ordered_json::{Json, Object};
-use crate::flownet::record::{Attempt, Lock, NodeState};
+use crate::flownet::record::{Attempt, DamagedRun, Lock, NodeState};
 use crate::flownet::rule::activity::{Activity, activity};
 use crate::flownet::rule::next_action::{self, Action, Advice, Case, Effect, advise};
 use crate::flownet::rule::operator::may_resolve;
@@ -13,12 +13,17 @@ use crate::flownet::time::Timestamp;
 pub trait Wording {
     /// The command line of an action; empty when there is none.
     fn command(&self, facts: &Facts, run: &RunFacts, action: &Action) -> String;
+    /// The command that closes a Run which cannot be read.
+    fn close_damaged(&self, facts: &Facts, run: &DamagedRun) -> String;
     /// What it does, in English: JSON is never translated.
     fn effect(&self, effect: Effect) -> &'static str;
 }
 
 /// Additive keys, which have lines of their own in the text form.
 const ADVICE_KEYS: [&str; 3] = ["situation", "waiting_on", "next_actions"];
+
+/// Key of the Runs that cannot be read.
+const UNREADABLE: &str = "unreadable_runs";
 
 /// The JSON document, keys in the contract's order, ours behind them.
 pub fn document(facts: &Facts, now: Timestamp, wording: &dyn Wording) -> Object {
@@ -37,6 +42,24 @@ pub fn document(facts: &Facts, now: Timestamp, wording: &dyn Wording) -> Object 
         .with("profile", facts.profile.as_str())
         .with("lock", facts.lock.as_ref().map(|l| lock(l, now)))
         .with("runs", runs)
+        .with_some(UNREADABLE, unreadable(facts, wording))
+}
+
+/// Runs that cannot be read: left out of the list, but not out of sight. Additive, and absent when there is none.
+fn unreadable(facts: &Facts, wording: &dyn Wording) -> Option<Vec<Object>> {
+    let shown = |run: &DamagedRun| {
+        Object::new()
+            .with("run_id", run.run_id.as_str())
+            .with("business_key", run.business_key.as_str())
+            .with("record_id", run.error.record_id.to_string())
+            .with("field", run.error.field)
+            .with("problem", run.error.to_string())
+            .with(
+                "command",
+                (!run.is_archived()).then(|| wording.close_damaged(facts, run)),
+            )
+    };
+    (!facts.damaged.is_empty()).then(|| facts.damaged.iter().map(shown).collect())
 }
 
 /// Where each Run stands, in the order of the document.
@@ -56,6 +79,7 @@ fn examination(entry: &RunFacts, detail: &Detail) -> Examination {
         resolutions: &detail.resolutions,
         invocations: &detail.invocations,
         archived: detail.archived,
+        damaged: &detail.damaged,
         invocation_id: "",
     })
 }
@@ -306,6 +330,19 @@ pub fn text(
                 .into_iter()
                 .map(|line| format!("  {}", escape(&line))),
         );
+    }
+    if let Some(Json::List(damaged)) = document.get(UNREADABLE) {
+        lines.push(format!("Unreadable Runs: {}", damaged.len()));
+        for run in damaged {
+            let Json::Object(run) = run else { continue };
+            let field = |key: &str| run.get(key).map(value).unwrap_or_default();
+            lines.push(format!("- run_id: {}", field("run_id")));
+            lines.push(format!("  business_key: {}", field("business_key")));
+            lines.push(format!("  problem: {}", field("problem")));
+            if let Some(Json::Text(command)) = run.get("command") {
+                lines.push(format!("  next: {}", escape(command)));
+            }
+        }
     }
     lines
 }

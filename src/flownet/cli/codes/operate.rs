@@ -304,7 +304,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         "RUN_READ_FAILED",
         ExitClass::Remote,
         text("The Run could not be read.", "Run を読めませんでした。"),
-        &[SHOW_NETWORK, LATER],
+        &[SHOW_NETWORK, LATER, ABANDON],
     ),
     entry(
         "LEASE_INTERRUPTED",

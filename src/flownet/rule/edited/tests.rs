@@ -338,6 +338,7 @@ fn look(change: impl Fn(&mut Run, &mut NodeState, &mut Attempt)) -> Examination 
         resolutions: &[],
         invocations: &[an_invocation(10, Mode::New, &["n"], &[])],
         archived: false,
+        damaged: &[],
         invocation_id: "",
     })
 }
@@ -353,7 +354,7 @@ fn each_edited_field_is_named_with_what_it_must_say() {
             |r, _, _| r.record_key = "z".into(),
         ),
         ("RECORD_EDITED", "field record_key is 'R1:", |r, _, _| {
-            r.business_key = "other".into()
+            r.business_key = "other".into();
         }),
         (
             "RECORD_EDITED",
@@ -381,7 +382,7 @@ fn each_edited_field_is_named_with_what_it_must_say() {
             |_, _, a| a.record_key = "z".into(),
         ),
         ("NODE_STATE_MISSING", "node 'n' and run_id 'r'", |_, s, _| {
-            s.node_id = "m".into()
+            s.node_id = "m".into();
         }),
         (
             "STATE_ATTEMPT_STATUS_MISMATCH",

@@ -172,6 +172,7 @@ impl World {
             resolutions: &[],
             invocations: &[],
             archived: false,
+            damaged: &[],
             invocation_id: "",
         })
     }

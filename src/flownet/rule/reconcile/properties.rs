@@ -192,6 +192,7 @@ fn look(story: &Story) -> Examination {
         resolutions: &story.resolutions,
         invocations: &[],
         archived: false,
+        damaged: &[],
         invocation_id: "ours",
     })
 }
