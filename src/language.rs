@@ -36,6 +36,30 @@ impl Language {
     }
 }
 
+/// One text in every language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// English.
+    pub en: &'static str,
+    /// Japanese.
+    pub ja: &'static str,
+}
+
+impl Text {
+    /// The text in `language`.
+    pub fn get(&self, language: Language) -> &'static str {
+        match language {
+            Language::English => self.en,
+            Language::Japanese => self.ja,
+        }
+    }
+}
+
+/// Short form for tables.
+pub const fn text(en: &'static str, ja: &'static str) -> Text {
+    Text { en, ja }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

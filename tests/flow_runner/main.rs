@@ -11,6 +11,7 @@ mod export_files;
 mod import_files;
 mod in_flight;
 mod jobs;
+mod language;
 mod lock_commands;
 mod locks;
 mod masking;

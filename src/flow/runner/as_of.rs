@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::verdict::Failure;
 use crate::flow::calendar::{AsOf, Zone, instant_millis};
+use crate::flow::sql::message::{Message, say};
 
 /// The as-of instant of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +29,12 @@ impl RunInstant {
     /// # Errors
     /// No date or date-time.
     pub fn parse(text: &str, zone: &Zone) -> Result<Self, Failure> {
-        let as_of = AsOf::parse(text, zone).map_err(|error| Failure::invalid(format!("--as-of: {error}")))?;
+        let as_of = AsOf::parse(text, zone).map_err(|error| {
+            Failure::invalid(say!(
+                "--as-of: {error}",
+                "--as-of {text:?}: 日付 (YYYY-MM-DD) か日時 (YYYY-MM-DDTHH:MM:SSZ など) を指定してください"
+            ))
+        })?;
         let text = if text.parse::<Timestamp>().is_ok() {
             text.to_owned()
         } else {
@@ -36,6 +42,11 @@ impl RunInstant {
         };
         Ok(Self { as_of, text })
     }
+}
+
+/// `job: as of instant`, the first line about a job.
+pub fn line(job: &str, instant: &str) -> Message {
+    say!("{job}: as of {instant}", "{job}: 基準日時 {instant}")
 }
 
 /// The text of `--as-of` as a result may show it; for results of runs whose profile was never read.

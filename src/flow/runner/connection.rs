@@ -8,10 +8,12 @@ use std::time::Duration;
 use super::command::{Flags, Orchestration};
 use super::config::{self, Profile, Secrets, milliseconds};
 use super::console::Console;
+use super::host;
 use super::journal::Journal;
 use super::log_app::LogApp;
 use super::mask::Masker;
 use super::verdict::Failure;
+use crate::flow::sql::message::say;
 use crate::kintone::{self, Client, Proxy, Retry, Statuses, Timeouts};
 
 /// How this program names itself to servers.
@@ -80,6 +82,7 @@ impl Connection {
         config.guest_space = profile.guest_space;
         config.basic_auth.clone_from(&profile.basic_auth);
         config.user_agent = USER_AGENT.into();
+        config.accept_language = host::language().tag().into();
         let limit = profile.http_timeout();
         config.timeouts = Timeouts {
             connect: CONNECT.min(limit),
@@ -107,8 +110,9 @@ impl Connection {
         if let Some((app, requests)) = client.requests().busiest()
             && requests >= MANY_REQUESTS
         {
-            self.console.warn(format_args!(
-                "this run sent {requests} requests to app {app}; kintone allows 10,000 per app and day (standard course)"
+            self.console.warn(say!(
+                "this run sent {requests} requests to app {app}; kintone allows 10,000 per app and day (standard course)",
+                "この実行はアプリ {app} に {requests} リクエストを送りました。kintone の上限は 1 アプリ 1 日 10,000 リクエストです (スタンダードコース)"
             ));
         }
     }
@@ -143,9 +147,10 @@ impl Connection {
     /// The profile names no log app, or it has no token.
     pub fn required_log_app(&self, client: &Client) -> Result<(LogApp, Option<kintone::Error>), Failure> {
         self.log_app(client)?.ok_or_else(|| {
-            Failure::invalid(format!(
-                "the profile {} has no logApp: name one of its apps",
-                self.profile.name
+            let profile = &self.profile.name;
+            Failure::invalid(say!(
+                "the profile {profile} has no logApp: name one of its apps",
+                "プロファイル {profile} に logApp がありません。apps の名前を指定してください"
             ))
         })
     }

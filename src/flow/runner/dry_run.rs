@@ -13,7 +13,7 @@ use super::engine;
 use super::file_flags;
 use super::graph::Node;
 use super::host;
-use super::imports::Imports;
+use super::imports::{self, Imports};
 use super::job_file::JobFile;
 use super::journal::{Event, Journal};
 use super::remote::{FormCache, Remote};
@@ -23,14 +23,18 @@ use super::verdict::{Exit, Failure, ResultCode, preview_exit};
 use super::workplace::RunOptions;
 use crate::flow::exec::{DryRun, OutcomeKind, Session, StatementOutcome, Unobserved};
 use crate::flow::script::Statement;
-use crate::flow::sql::message::Message;
+use crate::flow::sql::message::{Message, say};
 use crate::kintone::Client;
+use crate::language::{Text, text};
 
 /// Samples per job: default and ceiling of `--sample`.
 const DEFAULT_SAMPLES: usize = 5;
 const MAX_SAMPLES: usize = 50;
 /// Why the preview of a batch is only an approximation.
-const BATCH_WARNING: &str = "each job is previewed against the records as they are now; what earlier jobs of the batch would write is not simulated";
+const BATCH_WARNING: Text = text(
+    "each job is previewed against the records as they are now; what earlier jobs of the batch would write is not simulated",
+    "各ジョブは現在のレコードに対してプレビューされます。バッチ内の先のジョブが書き込む内容は反映されません",
+);
 
 /// Previews one job.
 ///
@@ -47,9 +51,7 @@ pub fn run(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> {
         Imports::load(&job.script, &supplied)?
     };
     for name in &imports.unused {
-        connection.console.warn(format_args!(
-            "the import source {name:?} is not used by the script"
-        ));
+        connection.console.warn(imports::unused(name));
     }
     let batch = Rehearsal::prepare(connection, flags)?;
     let report = batch.job(&job, &imports);
@@ -81,7 +83,9 @@ pub fn run_all(
     batch.options.as_of = chosen.as_of;
     let selected = chosen.selection.apply(nodes)?;
     if !flags.has("--json") {
-        connection.console.progress(format_args!("note: {BATCH_WARNING}"));
+        connection
+            .console
+            .progress(Message::new(BATCH_WARNING.en, BATCH_WARNING.ja));
     }
     let mut reports = Vec::new();
     for (job, _) in jobs.iter().zip(&selected).filter(|(_, selected)| **selected) {
@@ -98,7 +102,7 @@ pub fn run_all(
         connection.console.machine(json!({
             "formatVersion": 1,
             "kind": "DRY_RUN_BATCH",
-            "warning": BATCH_WARNING,
+            "warning": BATCH_WARNING.en,
             "exitCode": exit.code(),
             "jobs": jobs,
         }));
@@ -256,8 +260,9 @@ fn sample_limit(flag: Option<&str>) -> Result<usize, Failure> {
         .ok()
         .filter(|limit| digits && (1..=MAX_SAMPLES).contains(limit))
         .ok_or_else(|| {
-            Failure::invalid(format!(
-                "--sample {text:?}: must be a whole number from 1 to {MAX_SAMPLES}"
+            Failure::invalid(say!(
+                "--sample {text:?}: must be a whole number from 1 to {MAX_SAMPLES}",
+                "--sample {text:?}: 1 から {MAX_SAMPLES} までの整数を指定してください"
             ))
         })
 }

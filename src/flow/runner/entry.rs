@@ -8,7 +8,7 @@ use super::config::Secrets;
 use super::connection::Connection;
 use super::console::{self, Console};
 use super::verdict::{Exit, Failure};
-use super::{describe, explain, inspect, lock_recovery, log_app_setup, run, run_all, unlock, validate};
+use super::{describe, explain, host, inspect, lock_recovery, log_app_setup, run, run_all, unlock, validate};
 use crate::flow::sql::message::say;
 
 /// Runs the program with the arguments after its name.
@@ -31,7 +31,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
     match command::parse(&texts) {
         Ok(Request::Help) => {
-            console::help(&command::usage(None), false);
+            console::help(&command::usage(None, host::language()), false);
             Exit::Done
         }
         Ok(Request::Version) => {
@@ -39,7 +39,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Exit::Done
         }
         Ok(Request::CommandHelp(row)) => {
-            console::help(&command::usage(Some(row)), row.machine);
+            console::help(&command::usage(Some(row), host::language()), row.machine);
             Exit::Done
         }
         Ok(Request::Invoke(invocation)) => invoke(&invocation),
@@ -51,7 +51,7 @@ fn refuse(error: &UsageError) -> Exit {
     let console = Console::default();
     console.error(&error.message);
     if error.show_usage {
-        console::help(&command::usage(None), false);
+        console::help(&command::usage(None, host::language()), false);
     }
     if let Some(orchestration) = &error.orchestration {
         run::answer_usage_error(orchestration, error, &console);

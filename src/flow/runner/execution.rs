@@ -283,13 +283,12 @@ impl Running<'_> {
         let (errors, warnings): (Vec<_>, Vec<_>) = findings
             .into_iter()
             .partition(|finding| finding.severity == Severity::Error);
-        let language = host::language();
         for warning in &warnings {
-            console.warn(self.job.finding_line(warning, language));
+            console.warn(self.job.finding_line(warning));
         }
         // The first error is told as the end of the job.
         for error in errors.iter().skip(1) {
-            console.error(self.job.finding_line(error, language));
+            console.error(self.job.finding_line(error));
         }
         self.job.refusal_by(&errors).map_or(Ok(()), Err)
     }

@@ -11,6 +11,7 @@ use super::validate;
 use super::verdict::{Exit, Failure};
 use super::workplace::RunOptions;
 use crate::flow::exec::{ExplainStep, Session, Unobserved};
+use crate::flow::sql::message::say;
 
 /// Prints the plan of every statement.
 ///
@@ -34,7 +35,8 @@ pub fn explain(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> 
         .explain_script(&job.script)
         .map_err(|error| engine::failure_of(&error))?;
     let console = &connection.console;
-    console.progress(format_args!("{} (as of {})", job.file_name, options.as_of.text));
+    let (file, instant) = (&job.file_name, &options.as_of.text);
+    console.progress(say!("{file} (as of {instant})", "{file} (基準日時 {instant})"));
     let mut total = 0;
     for (statement, plan) in job.script.statements.iter().zip(&plans) {
         console.progress(format_args!(
@@ -47,9 +49,10 @@ pub fn explain(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> 
         }
         total += plan.estimated_requests();
     }
-    console.progress(format_args!(
-        "estimated requests: {total} to read, one per 100 records to write, 4 for lock and log; at most {} at once",
-        profile.limits.requests_in_flight
+    let at_once = profile.limits.requests_in_flight;
+    console.progress(say!(
+        "estimated requests: {total} to read, one per 100 records to write, 4 for lock and log; at most {at_once} at once",
+        "見積もりリクエスト数: 読み取り {total}、書き込みは 100 レコードごとに 1、ロックとログに 4。同時に送るのは最大 {at_once}"
     ));
     Ok(Exit::Done)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::verdict::{Failure, JobStatus};
+use crate::flow::sql::message::say;
 
 /// A job as the order knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,20 +33,24 @@ pub fn check(nodes: &[Node]) -> Result<(), Failure> {
             if !earlier.contains_key(dependency.as_str()) {
                 let exists = nodes.iter().any(|other| other.name == *dependency);
                 let problem = if exists {
-                    "does not come earlier in file order"
+                    say!(
+                        "does not come earlier in file order",
+                        "はファイル順で先にありません"
+                    )
                 } else {
-                    "is not in the folder"
+                    say!("is not in the folder", "はフォルダーにありません")
                 };
-                return Err(Failure::invalid(format!(
-                    "{}: depends_on {dependency:?} {problem}",
-                    node.file_name
-                )));
+                let file = &node.file_name;
+                return Err(Failure::invalid(problem.put(|_, problem| {
+                    format!("{file}: depends_on {dependency:?} {problem}")
+                })));
             }
         }
         if let Some(other) = earlier.insert(&node.name, &node.file_name) {
-            return Err(Failure::invalid(format!(
-                "{} and {} have the same job name {:?}",
-                other, node.file_name, node.name
+            let (file, name) = (&node.file_name, &node.name);
+            return Err(Failure::invalid(say!(
+                "{other} and {file} have the same job name {name:?}",
+                "{other} と {file} のジョブ名が同じです ({name:?})"
             )));
         }
     }
@@ -75,7 +80,12 @@ impl Selection {
             nodes
                 .iter()
                 .position(|node| node.name == wanted || node.file_name == wanted)
-                .ok_or_else(|| Failure::invalid(format!("there is no job {wanted:?} in the folder")))
+                .ok_or_else(|| {
+                    Failure::invalid(say!(
+                        "there is no job {wanted:?} in the folder",
+                        "フォルダーにジョブ {wanted:?} がありません"
+                    ))
+                })
         };
         let selected: Vec<bool> = match self {
             Self::All => vec![true; nodes.len()],

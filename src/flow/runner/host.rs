@@ -7,7 +7,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::verdict::Failure;
-use crate::flow::sql::message::Language;
+use crate::flow::sql::message::{Language, say};
 
 /// Environment variable that replaces the host name in the log app (RNR-25).
 const HOST_LABEL: &str = "KSQL_HOST_LABEL";
@@ -30,7 +30,7 @@ pub fn uuid() -> Result<String, Failure> {
     getrandom::getrandom(&mut bytes).map_err(|error| {
         Failure::new(
             super::verdict::ResultCode::InternalError,
-            format!("no random bytes: {error}"),
+            say!("no random bytes: {error}", "乱数を取得できません: {error}"),
         )
     })?;
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -64,8 +64,9 @@ pub fn label() -> Result<String, Failure> {
     match std::env::var(HOST_LABEL) {
         Err(std::env::VarError::NotPresent) => Ok(name()),
         Ok(label) if is_label(&label) => Ok(label),
-        _ => Err(Failure::invalid(format!(
-            "{HOST_LABEL} must be 1 to {MAX_LABEL_CHARS} of A-Z a-z 0-9 . _ : -"
+        _ => Err(Failure::invalid(say!(
+            "{HOST_LABEL} must be 1 to {MAX_LABEL_CHARS} of A-Z a-z 0-9 . _ : -",
+            "{HOST_LABEL} は A-Z a-z 0-9 . _ : - からなる 1 から {MAX_LABEL_CHARS} 文字にしてください"
         ))),
     }
 }
@@ -87,13 +88,7 @@ pub fn user() -> String {
 
 /// The language of texts for people, from `LC_ALL`, `LC_MESSAGES` or `LANG`.
 pub fn language() -> Language {
-    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
-        .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    match locale {
-        Some(locale) if locale.starts_with("ja") => Language::Japanese,
-        _ => Language::English,
-    }
+    Language::from_locale(|name| std::env::var(name).ok())
 }
 
 /// Whether a process of this host exists; one that belongs to somebody else exists too.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::file_flags::{self, SourceFormat};
 use super::verdict::{Failure, ResultCode};
-use crate::flow::csv::{InputReceipt, Source, SourceError, SourceProblem, merge};
+use crate::flow::csv::{InputReceipt, MAX_SOURCE_BYTES, Source, SourceError, SourceProblem, merge};
 use crate::flow::exec::{ImportSource, Imported};
 use crate::flow::script::{ImportFormat, Script};
+use crate::flow::sql::message::{Message, say};
 
 /// The files of a run.
 #[derive(Default)]
@@ -57,13 +58,15 @@ impl Imports {
                 Some((_, found)) if *found == format => {}
                 Some((_, found)) => {
                     let found = found.word();
-                    return Err(Failure::invalid(format!(
-                        "the script reads {name} as {word}, but it was supplied as {found}"
+                    return Err(Failure::invalid(say!(
+                        "the script reads {name} as {word}, but it was supplied as {found}",
+                        "スクリプトは {name} を {word} として読みますが、{found} として指定されています"
                     )));
                 }
                 None => {
-                    return Err(Failure::invalid(format!(
-                        "the script needs the {word} source {name}; start it with run --import-{flag} {name}=/path"
+                    return Err(Failure::invalid(say!(
+                        "the script needs the {word} source {name}; start it with run --import-{flag} {name}=/path",
+                        "スクリプトには {word} の取込元 {name} が必要です。run --import-{flag} {name}=/パス を付けて実行してください"
                     )));
                 }
             }
@@ -97,6 +100,14 @@ impl Imports {
     }
 }
 
+/// The warning about a source that no statement reads.
+pub fn unused(name: &str) -> Message {
+    say!(
+        "the import source {name:?} is not used by the script",
+        "取込元 {name:?} はスクリプトで使われていません"
+    )
+}
+
 fn needs(script: &Script) -> impl Iterator<Item = (&str, ImportFormat)> {
     script
         .statements
@@ -105,8 +116,36 @@ fn needs(script: &Script) -> impl Iterator<Item = (&str, ImportFormat)> {
 }
 
 fn unusable(error: &SourceError) -> Failure {
-    match error.problem {
-        SourceProblem::Mutated { .. } => Failure::new(ResultCode::InputFileMutated, error.to_string()),
-        _ => Failure::invalid(error.to_string()),
-    }
+    let name = &error.name;
+    let problem = match &error.problem {
+        SourceProblem::NotARegularFile => say!(
+            "not a regular file; give the file itself, not a link or a pipe",
+            "通常のファイルではありません。リンクやパイプではなくファイル自体を指定してください"
+        ),
+        SourceProblem::TooLarge => say!(
+            "larger than {MAX_SOURCE_BYTES} bytes; split the file",
+            "{MAX_SOURCE_BYTES} バイトを超えています。ファイルを分割してください"
+        ),
+        SourceProblem::Mutated { expected, found } => say!(
+            "its SHA-256 is {found}, expected was {expected}",
+            "SHA-256 が {found} です。期待された値は {expected} です"
+        ),
+        SourceProblem::Unreadable(std::io::ErrorKind::NotFound) => say!(
+            "cannot be read: there is no such file; check the path",
+            "ファイルがありません。パスを確認してください"
+        ),
+        SourceProblem::Unreadable(std::io::ErrorKind::PermissionDenied) => say!(
+            "cannot be read: no permission; check the mode of the file",
+            "読み取る権限がありません。ファイルの権限を確認してください"
+        ),
+        SourceProblem::Unreadable(kind) => {
+            say!("cannot be read: {kind}", "読み取れません: {kind}")
+        }
+    };
+    let code = match error.problem {
+        SourceProblem::Mutated { .. } => ResultCode::InputFileMutated,
+        _ => ResultCode::ValidationError,
+    };
+    let source = say!("import source {name:?}", "取込元 {name:?}");
+    Failure::new(code, source.joined(": ", &problem))
 }

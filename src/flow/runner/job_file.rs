@@ -9,7 +9,7 @@ use super::job_lock;
 use super::verdict::{Failure, ResultCode};
 use crate::flow::script::{self, ParseOptions, Script};
 use crate::flow::sql::diagnostic::{Diagnostic, Severity};
-use crate::flow::sql::message::Language;
+use crate::flow::sql::message::{Message, say};
 
 /// Largest job file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
@@ -35,12 +35,17 @@ impl JobFile {
     /// The file cannot be read, or is no UTF-8 text.
     pub fn read(path: &Path, profile: &Profile, strict: bool) -> Result<Self, Failure> {
         let shown = path.display();
-        let bytes = host::read_limited(path, MAX_BYTES)
-            .map_err(|error| Failure::invalid(format!("job file {shown}: {error}")))?;
+        let bytes = host::read_limited(path, MAX_BYTES).map_err(|error| {
+            Failure::invalid(say!(
+                "job file {shown}: {error}",
+                "ジョブファイル {shown}: {error}"
+            ))
+        })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            Failure::invalid(format!(
-                "job file {shown}: not valid UTF-8 at byte {at}; save it as UTF-8"
+            Failure::invalid(say!(
+                "job file {shown}: not valid UTF-8 at byte {at}; save it as UTF-8",
+                "ジョブファイル {shown}: {at} バイト目が UTF-8 ではありません。UTF-8 で保存してください"
             ))
         })?;
         let file_name = path
@@ -71,8 +76,11 @@ impl JobFile {
     /// # Errors
     /// The names make no key.
     pub fn lock_key(&self, profile: &Profile) -> Result<String, Failure> {
-        job_lock::job_key(&profile.name, &self.name)
-            .map_err(|failure| Failure::invalid(format!("job file {}: {failure}", self.path.display())))
+        job_lock::job_key(&profile.name, &self.name).map_err(|failure| {
+            let shown = self.path.display();
+            let file = say!("job file {shown}", "ジョブファイル {shown}");
+            Failure::invalid(file.joined(": ", &failure.message))
+        })
     }
 
     /// Why the job cannot be run: its first error.
@@ -85,26 +93,25 @@ impl JobFile {
         let error = findings
             .iter()
             .find(|finding| finding.severity == Severity::Error)?;
-        let line = self.finding_line(error, Language::English);
+        let line = self.finding_line(error);
         Some(Failure::detailed(ResultCode::ValidationError, error.code, line))
     }
 
     /// `file:line:col severity code message` (RNR-45).
-    pub fn finding_line(&self, finding: &Diagnostic, language: Language) -> String {
+    pub fn finding_line(&self, finding: &Diagnostic) -> Message {
         let severity = match finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
         let (line, column) = (finding.line, finding.column);
-        let hint = finding
-            .hint
-            .as_ref()
-            .map_or_else(String::new, |hint| format!(" ({})", hint.text(language)));
-        let message = finding.message.text(language);
-        format!(
-            "{}:{line}:{column} {severity} {} {message}{hint}",
-            self.file_name, finding.code
-        )
+        let place = format!("{}:{line}:{column} {severity} {}", self.file_name, finding.code);
+        finding.message.put(|language, message| {
+            let hint = finding
+                .hint
+                .as_ref()
+                .map_or_else(String::new, |hint| format!(" ({})", hint.marked(language)));
+            format!("{place} {message}{hint}")
+        })
     }
 
     /// The job as the order of a folder knows it.
@@ -123,7 +130,12 @@ impl JobFile {
 /// The folder cannot be read, or holds no job file.
 pub fn discover(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let shown = folder.display();
-    let unreadable = |error: std::io::Error| Failure::invalid(format!("jobs folder {shown}: {error}"));
+    let unreadable = |error: std::io::Error| {
+        Failure::invalid(say!(
+            "jobs folder {shown}: {error}",
+            "ジョブフォルダー {shown}: {error}"
+        ))
+    };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -133,19 +145,19 @@ pub fn discover(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         if !is_sql || !path.is_file() {
             continue;
         }
-        match path.file_name().and_then(|name| name.to_str()) {
-            Some(name) => files.push((name.to_owned(), path.clone())),
-            None => {
-                return Err(Failure::invalid(format!(
-                    "job file {}: its name is not UTF-8",
-                    path.display()
-                )));
-            }
-        }
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            let shown = path.display();
+            return Err(Failure::invalid(say!(
+                "job file {shown}: its name is not UTF-8",
+                "ジョブファイル {shown}: ファイル名が UTF-8 ではありません"
+            )));
+        };
+        files.push((name.to_owned(), path.clone()));
     }
     if files.is_empty() {
-        return Err(Failure::invalid(format!(
-            "jobs folder {shown}: there is no .{EXTENSION} file in it"
+        return Err(Failure::invalid(say!(
+            "jobs folder {shown}: there is no .{EXTENSION} file in it",
+            "ジョブフォルダー {shown}: .{EXTENSION} ファイルがありません"
         )));
     }
     files.sort_by(|a, b| graph::file_order(&a.0, &b.0));

@@ -28,7 +28,10 @@ const LOST_ANSWERS: u32 = 3;
 /// `:` in either part, the reserved name, or a key too long for the log app.
 pub fn job_key(profile: &str, job: &str) -> Result<String, Failure> {
     if job == BATCH_NAME {
-        return Err(Failure::invalid(format!("the job name {BATCH_NAME} is reserved")));
+        return Err(Failure::invalid(say!(
+            "the job name {BATCH_NAME} is reserved",
+            "ジョブ名 {BATCH_NAME} は予約されています"
+        )));
     }
     key(profile, job, "job name")
 }
@@ -44,16 +47,18 @@ pub fn batch_key(profile: &str) -> Result<String, Failure> {
 fn key(profile: &str, name: &str, what: &str) -> Result<String, Failure> {
     for (part, value) in [("profile name", profile), (what, name)] {
         if value.contains(':') {
-            return Err(Failure::invalid(format!(
-                "the {part} {value:?} contains ':', which separates the lock key"
+            return Err(Failure::invalid(say!(
+                "the {part} {value:?} contains ':', which separates the lock key",
+                "{value:?} は ':' を含みます。':' はロックキーの区切りなので使えません"
             )));
         }
     }
     let key = format!("{profile}:{name}");
     let units = key.encode_utf16().count();
     if units > MAX_KEY_UNITS {
-        return Err(Failure::invalid(format!(
-            "the lock key {key:?} has {units} characters, at most {MAX_KEY_UNITS} fit: shorten the {what}"
+        return Err(Failure::invalid(say!(
+            "the lock key {key:?} has {units} characters, at most {MAX_KEY_UNITS} fit: shorten the {what}",
+            "ロックキー {key:?} は {units} 文字で、上限 {MAX_KEY_UNITS} 文字を超えています。名前を短くしてください"
         )));
     }
     Ok(key)
@@ -92,9 +97,10 @@ pub fn acquire(
         if !is_stale(&holder, now, stale_after_sec) {
             return Err(conflict(&holder));
         }
-        console.warn(format_args!(
-            "the lock {job_key} has been held since {} by {}, longer than batchTimeoutSec ({stale_after_sec} s): recovered as stale",
-            holder.started_at, holder.host
+        let (since, host) = (&holder.started_at, &holder.host);
+        console.warn(say!(
+            "the lock {job_key} has been held since {since} by {host}, longer than batchTimeoutSec ({stale_after_sec} s): recovered as stale",
+            "ロック {job_key} は {since} から {host} が batchTimeoutSec ({stale_after_sec} 秒) を超えて保持していたため、期限切れとして回収しました"
         ));
         match recover(
             log,

@@ -13,6 +13,7 @@ use super::console::Console;
 use super::host;
 use super::mask::Masker;
 use crate::flow::calendar::instant_millis;
+use crate::flow::sql::message::say;
 
 /// Events of the public contract and internal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,8 +145,11 @@ impl Journal {
         if let Err(error) = self.append(&Value::Object(line))
             && !self.warned.swap(true, Ordering::Relaxed)
         {
-            self.console
-                .warn(format_args!("cannot write {}: {error}", self.path.display()));
+            let path = self.path.display();
+            self.console.warn(say!(
+                "cannot write {path}: {error}",
+                "{path} に書き込めません: {error}"
+            ));
         }
     }
 

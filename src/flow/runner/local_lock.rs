@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::host;
 use super::verdict::{Failure, ResultCode};
 use crate::flow::calendar::instant_millis;
+use crate::flow::sql::message::say;
 
 /// Folder of locks and state, below the working directory.
 pub const FOLDER: &str = ".ksql";
@@ -136,19 +137,21 @@ impl Drop for LocalLock {
 }
 
 fn conflict(path: &Path, holder: Option<&Owner>) -> Failure {
-    let who = holder.map_or_else(String::new, |owner| {
-        format!(
-            " by process {} on {} since {}",
-            owner.pid, owner.host, owner.started_at
-        )
-    });
-    Failure::new(
-        ResultCode::LockConflict,
-        format!(
-            "the local lock {} is held{who}; nothing was run. Wait for it, or see `ksql-flow unlock`",
-            path.display()
+    let path = path.display();
+    let message = match holder {
+        Some(owner) => {
+            let (pid, host, since) = (owner.pid, &owner.host, &owner.started_at);
+            say!(
+                "the local lock {path} is held by process {pid} on {host} since {since}; nothing was run. Wait for it, or see `ksql-flow unlock`",
+                "ローカルロック {path} は {since} から {host} のプロセス {pid} が保持しています。何も実行していません。終了を待つか、`ksql-flow unlock` を参照してください"
+            )
+        }
+        None => say!(
+            "the local lock {path} is held; nothing was run. Wait for it, or see `ksql-flow unlock`",
+            "ローカルロック {path} が保持されています。何も実行していません。終了を待つか、`ksql-flow unlock` を参照してください"
         ),
-    )
+    };
+    Failure::new(ResultCode::LockConflict, message)
 }
 
 /// Creates the lock with its content in one step; `false` when there is one already.

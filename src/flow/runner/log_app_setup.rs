@@ -10,6 +10,7 @@ use super::config::Authentication;
 use super::connection::{Connection, Use};
 use super::log_fields;
 use super::verdict::{Exit, Failure, ResultCode};
+use crate::flow::sql::message::say;
 use crate::kintone::{App, Auth, Client, Request};
 
 /// Name of a new log app.
@@ -29,9 +30,10 @@ pub fn check(connection: &Connection) -> Result<Exit, Failure> {
         ..Use::default()
     })?;
     let Some(entry) = connection.profile.log_app_entry() else {
-        return Err(Failure::invalid(format!(
-            "the profile {} has no logApp",
-            connection.profile.name
+        let profile = &connection.profile.name;
+        return Err(Failure::invalid(say!(
+            "the profile {profile} has no logApp",
+            "プロファイル {profile} に logApp がありません"
         )));
     };
     let form = client.form_fields(&connection.profile.address(entry.id)?)?;
@@ -61,9 +63,10 @@ pub fn check(connection: &Connection) -> Result<Exit, Failure> {
 /// The profile does not authenticate by password; kintone refuses a step; the deployment fails or takes too long.
 pub fn create(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> {
     let Authentication::Password { user, password } = &connection.profile.auth else {
-        return Err(Failure::invalid(
+        return Err(Failure::invalid(say!(
             "init-logapp needs auth.type password: an API token cannot create an app",
-        ));
+            "init-logapp には auth.type password が必要です。API トークンではアプリを作成できません"
+        )));
     };
     let name = flags
         .value("--name")
@@ -86,7 +89,11 @@ pub fn create(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> {
         .or_else(|| answer["app"].as_u64());
     app.id =
         id.ok_or_else(|| Failure::new(ResultCode::ApiError, "kintone did not tell the id of the new app"))?;
-    console.progress(format_args!("app {} created: {name}", app.id));
+    let id = app.id;
+    console.progress(say!(
+        "app {id} created: {name}",
+        "アプリ {id} を作成しました: {name}"
+    ));
     let fields = json!({"app": app.id, "properties": log_fields::creation_properties()});
     post(&client, "preview/app/form/fields.json", &app, &fields)?;
     post(
@@ -95,24 +102,25 @@ pub fn create(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> {
         &app,
         &json!({"apps": [{"app": app.id}]}),
     )?;
-    console.progress("deploying");
+    console.progress(say!("deploying", "アプリを公開しています"));
     for _ in 0..POLLS {
         let request = Request::get("preview/app/deploy.json", &app, vec![("apps", json!([app.id]))]);
         let answer = client.send_json(&request)?;
         match answer["apps"][0]["status"].as_str() {
             Some("SUCCESS") => {
-                console.progress(format_args!(
-                    "done. Add to apps of the profile {}: {{\"id\": {}}} with a token that may view, add and edit, and name it in logApp",
-                    connection.profile.name, app.id
+                let profile = &connection.profile.name;
+                console.progress(say!(
+                    "done. Add to apps of the profile {profile}: {{\"id\": {id}}} with a token that may view, add and edit, and name it in logApp",
+                    "完了しました。閲覧・追加・編集のできるトークンと共に {{\"id\": {id}}} をプロファイル {profile} の apps に加え、logApp に指定してください"
                 ));
                 return Ok(Exit::Done);
             }
             Some(status @ ("FAIL" | "CANCEL")) => {
                 return Err(Failure::new(
                     ResultCode::ApiError,
-                    format!(
-                        "the deployment of app {} ended with {status}: look at the app's settings in kintone",
-                        app.id
+                    say!(
+                        "the deployment of app {id} ended with {status}: look at the app's settings in kintone",
+                        "アプリ {id} の公開が {status} で終わりました。kintone でアプリの設定を確認してください"
                     ),
                 ));
             }
@@ -121,9 +129,9 @@ pub fn create(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> {
     }
     Err(Failure::new(
         ResultCode::ApiError,
-        format!(
-            "the deployment of app {} is not finished yet: look at the app's settings in kintone",
-            app.id
+        say!(
+            "the deployment of app {id} is not finished yet: look at the app's settings in kintone",
+            "アプリ {id} の公開がまだ終わっていません。kintone でアプリの設定を確認してください"
         ),
     ))
 }

@@ -13,7 +13,7 @@ use super::log_app::{LogApp, LogRecord};
 use super::verdict::Failure;
 use crate::flow::calendar::instant_millis;
 use crate::flow::durable_file::{self, Existing};
-use crate::flow::sql::message::Message;
+use crate::flow::sql::message::{Message, say};
 use crate::kintone::ErrorKind;
 
 /// Largest queued write that is read, in bytes.
@@ -106,9 +106,10 @@ impl PendingQueue {
                 Ok(()) => resent.sent += 1,
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
                     let aside = path.with_extension("refused");
-                    console.warn(format_args!(
-                        "queued log-app write set aside as {}: {error}",
-                        aside.display()
+                    let shown = aside.display();
+                    console.warn(say!(
+                        "queued log-app write set aside as {shown}: {error}",
+                        "キューのログ書き込みを {shown} に退避しました: {error}"
                     ));
                     if let Err(error) = fs::rename(&path, &aside) {
                         resent.stopped = Some(Failure::local(path.display().to_string(), &error).message);

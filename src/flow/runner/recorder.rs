@@ -11,7 +11,7 @@ use super::log_app::LogApp;
 use super::mask::Masker;
 use super::result::Effects;
 use crate::flow::exec::ChunkEvent;
-use crate::flow::sql::message::{Language, Message};
+use crate::flow::sql::message::{Language, Message, say};
 use crate::kintone::Client;
 
 /// A checkpoint goes to the log app after this many write requests, or this long after the last one.
@@ -214,7 +214,10 @@ impl<'a> Recorder<'a> {
         let Some(target) = &self.checkpoints else { return };
         let record = job_record::progress(&self.effects(), self.api_calls());
         if let Err(error) = target.log.update(target.record_id, None, &record) {
-            self.console.warn(format_args!("checkpoint not written: {error}"));
+            self.console.warn(say!(
+                "checkpoint not written: {error}",
+                "途中経過を記録できません: {error}"
+            ));
             self.journal.write(
                 Event::CheckpointWriteFailed,
                 json!({"job": self.job, "chunk": self.chunks, "error": error.to_string()}),

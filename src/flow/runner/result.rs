@@ -12,6 +12,7 @@ use super::verdict::{Failure, ResultCode};
 use crate::flow::calendar::instant_seconds;
 use crate::flow::csv::{InputReceipt, OutputReceipt};
 use crate::flow::durable_file::{self, Existing};
+use crate::flow::sql::message::say;
 
 /// Name of the contract.
 pub const CONTRACT: &str = "ksql-flow.execution/v1";
@@ -184,8 +185,9 @@ pub fn deliver(text: &str, target: &str, console: &Console) {
         return;
     }
     if let Err(error) = durable_file::write(Path::new(target), text.as_bytes(), Existing::Refuse) {
-        console.error(format_args!(
-            "cannot write the execution result {target}: {error}"
+        console.error(say!(
+            "cannot write the execution result {target}: {error}",
+            "実行結果 {target} に書き込めません: {error}"
         ));
     }
 }

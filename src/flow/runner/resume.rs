@@ -40,26 +40,30 @@ pub fn newest(connection: &Connection, log: Option<&LogApp>, nodes: &[Node]) -> 
     match log.map(|log| newest_in_log(log, profile, nodes)) {
         Some(Ok(Some(origin))) => return Ok(origin),
         Some(Ok(None)) => {
-            return Err(Failure::invalid(format!(
-                "there is no batch of the profile {profile} to resume"
+            return Err(Failure::invalid(say!(
+                "there is no batch of the profile {profile} to resume",
+                "再開できるプロファイル {profile} のバッチがありません"
             )));
         }
         Some(Err(error)) => {
-            connection
-                .console
-                .warn(format_args!("{error} - resuming from the local state file"));
+            connection.console.warn(say!(
+                "{error} - resuming from the local state file",
+                "{error} - ローカルの状態ファイルから再開します"
+            ));
         }
         None => {}
     }
     match State::load(profile) {
         Ok(Some(state)) => Ok(from_state(state)),
-        Ok(None) => Err(Failure::invalid(format!(
-            "there is no batch of the profile {profile} to resume"
+        Ok(None) => Err(Failure::invalid(say!(
+            "there is no batch of the profile {profile} to resume",
+            "再開できるプロファイル {profile} のバッチがありません"
         ))),
         Err(warning) => {
             connection.console.warn(warning);
-            Err(Failure::invalid(format!(
-                "there is no readable batch of the profile {profile} to resume"
+            Err(Failure::invalid(say!(
+                "there is no readable batch of the profile {profile} to resume",
+                "読み取って再開できるプロファイル {profile} のバッチがありません"
             )))
         }
     }
@@ -91,7 +95,10 @@ pub fn exact_as_of(origin: &Origin, profile: &str, zone: &Zone) -> Result<RunIns
 /// There is not exactly one, or it belongs to another profile; the log app does not answer.
 pub fn by_id(log: Option<&LogApp>, profile: &str, batch_id: &str, nodes: &[Node]) -> Result<Origin, Failure> {
     let Some(log) = log else {
-        return Err(Failure::invalid("--resume-batch needs a log app"));
+        return Err(Failure::invalid(say!(
+            "--resume-batch needs a log app",
+            "--resume-batch にはログアプリが必要です"
+        )));
     };
     let condition = query::and(&[
         query::one_of("record_type", &["BATCH"]),
@@ -100,13 +107,20 @@ pub fn by_id(log: Option<&LogApp>, profile: &str, batch_id: &str, nodes: &[Node]
     let records = log.find(&format!("{condition} limit 2"), &BATCH_FIELDS)?;
     match records.as_slice() {
         [record] if record.text("profile") == profile => origin(log, record, nodes).map_err(Failure::from),
-        [record] => Err(Failure::invalid(format!(
-            "the batch {batch_id} belongs to the profile {:?}, not {profile}",
-            record.text("profile")
+        [record] => {
+            let other = record.text("profile");
+            Err(Failure::invalid(say!(
+                "the batch {batch_id} belongs to the profile {other:?}, not {profile}",
+                "バッチ {batch_id} はプロファイル {profile} ではなく {other:?} のものです"
+            )))
+        }
+        [] => Err(Failure::invalid(say!(
+            "there is no batch {batch_id}",
+            "バッチ {batch_id} はありません"
         ))),
-        [] => Err(Failure::invalid(format!("there is no batch {batch_id}"))),
-        _ => Err(Failure::invalid(format!(
-            "the log app has several batches {batch_id}"
+        _ => Err(Failure::invalid(say!(
+            "the log app has several batches {batch_id}",
+            "ログアプリにバッチ {batch_id} が複数あります"
         ))),
     }
 }

@@ -14,7 +14,7 @@ use super::execution::{self, Identity, JobEnd};
 use super::exports;
 use super::file_flags::{self, Exports};
 use super::host;
-use super::imports::Imports;
+use super::imports::{self, Imports};
 use super::job_file::JobFile;
 use super::journal::Event;
 use super::mask::Masker;
@@ -183,9 +183,10 @@ impl Single<'_> {
         if let Some(ids) = self.orchestration
             && ids.expected_job_id != job.name
         {
-            return Err(Failure::invalid(format!(
-                "{} is the job {:?}, expected was {:?}",
-                job.file_name, job.name, ids.expected_job_id
+            let (file, name, expected) = (&job.file_name, &job.name, &ids.expected_job_id);
+            return Err(Failure::invalid(say!(
+                "{file} is the job {name:?}, expected was {expected:?}",
+                "{file} はジョブ {name:?} です。期待されたのは {expected:?} です"
             )));
         }
         let job_key = job.lock_key(&self.connection.profile)?;
@@ -228,16 +229,14 @@ impl Single<'_> {
             place.resend();
         }
         for name in &prepared.imports.unused {
-            connection.console.warn(format_args!(
-                "the import source {name:?} is not used by the script"
-            ));
+            connection.console.warn(imports::unused(name));
             place
                 .journal
                 .write(Event::UnusedImportSource, json!({"name": name}));
         }
         connection
             .console
-            .progress(format_args!("{}: as of {}", job.name, place.as_of.text));
+            .progress(as_of::line(&job.name, &place.as_of.text));
         let identity = Identity {
             batch_id: execution_id,
             parent_batch_id: "",

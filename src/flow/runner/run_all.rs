@@ -27,7 +27,7 @@ use super::state::{JobState, State};
 use super::verdict::{Exit, Failure, JobStatus, ResultCode, batch_exit, batch_status};
 use super::workplace::{RunOptions, Workplace};
 use crate::flow::calendar::instant_millis;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{Language, Message, say};
 
 /// Runs the command.
 ///
@@ -202,7 +202,10 @@ impl Batch<'_> {
             self.place
                 .connection
                 .console
-                .error(format_args!("the batch was cut short: {reason}"));
+                .error(reason.put(|language, reason| match language {
+                    Language::English => format!("the batch was cut short: {reason}"),
+                    Language::Japanese => format!("バッチは途中で打ち切られました: {reason}"),
+                }));
             (status, exit) = (JobStatus::Failed, Exit::Runtime);
         }
         state.finished_at = Some(instant_millis(host::now()));
@@ -264,16 +267,21 @@ impl Batch<'_> {
     }
 
     /// What keeps further jobs from starting, whatever the jobs before did (RNR-114).
-    fn cut_short(&self) -> Option<&'static str> {
+    fn cut_short(&self) -> Option<Message> {
         let client = &self.place.client;
         if self.place.cancellation.requested() {
-            return Some("cancelled by a signal");
+            return Some(say!("cancelled by a signal", "シグナルにより中止"));
         }
         let used_up = client
             .config()
             .max_requests
             .is_some_and(|limit| client.requests().total >= limit);
-        used_up.then_some("the limit of requests is used up")
+        used_up.then(|| {
+            say!(
+                "the limit of requests is used up",
+                "リクエスト数の上限に達しました"
+            )
+        })
     }
 
     fn skip<'n>(&self, node: &'n Node, reason: &SkipReason, state: &mut State) -> Entry<'n> {
@@ -418,11 +426,10 @@ impl Batch<'_> {
             Event::BatchFinish,
             json!({"batchId": self.id, "status": status.word(), "exitCode": exit.code(), "jobs": by_name}),
         );
-        connection.console.progress(format_args!(
-            "batch {}: {status} (exit {}, requests {})",
-            self.id,
-            exit.code(),
-            place.client.requests().total
+        let (id, code, requests) = (self.id, exit.code(), place.client.requests().total);
+        connection.console.progress(say!(
+            "batch {id}: {status} (exit {code}, requests {requests})",
+            "バッチ {id}: {status} (終了コード {code}、リクエスト {requests})"
         ));
         let jobs = entries
             .iter()

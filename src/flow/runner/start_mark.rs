@@ -10,6 +10,7 @@ use super::journal::{Event, Journal};
 use super::log_app::LogApp;
 use super::verdict::Failure;
 use crate::flow::calendar::instant_seconds;
+use crate::flow::sql::message::say;
 use crate::kintone::Outcome;
 
 /// How often the mark is sent when its answer is lost and the record shows that it did not arrive.
@@ -29,8 +30,12 @@ pub fn store(log: &LogApp, lock: &HeldLock, at: Timestamp, journal: &Journal) ->
         let Err(error) = log.update(lock.record_id, Some(lock.revision), &mark) else {
             return stored();
         };
-        let unavailable =
-            |error| Failure::lock_unavailable(format!("the start could not be recorded: {error}"));
+        let unavailable = |error| {
+            Failure::lock_unavailable(say!(
+                "the start could not be recorded: {error}",
+                "開始を記録できませんでした: {error}"
+            ))
+        };
         if error.outcome() == Outcome::NotApplied {
             return Err(unavailable(error));
         }
@@ -41,9 +46,10 @@ pub fn store(log: &LogApp, lock: &HeldLock, at: Timestamp, journal: &Journal) ->
             _ => return Err(unavailable(error)),
         }
     }
-    Err(Failure::lock_unavailable(
+    Err(Failure::lock_unavailable(say!(
         "the start could not be recorded: no answer from the log app",
-    ))
+        "開始を記録できませんでした: ログアプリから応答がありません"
+    )))
 }
 
 /// kintone stores the mark without its seconds (KTB-114).

@@ -9,6 +9,7 @@ use super::journal::{Event, Journal};
 use super::local_lock::LocalLock;
 use super::log_app::{Holder, LogApp};
 use super::verdict::{Exit, Failure};
+use crate::flow::sql::message::{Language, say};
 use crate::kintone::query;
 
 /// Most RUNNING records that are released at once: one page.
@@ -48,29 +49,38 @@ pub fn release_all(
     let (console, profile) = (&connection.console, &connection.profile.name);
     let holders = match log.map(|log| running(log, profile)) {
         None => {
-            console.warn("no log app: only the local lock is released");
+            console.warn(say!(
+                "no log app: only the local lock is released",
+                "ログアプリがありません。ローカルロックだけを解放します"
+            ));
             Vec::new()
         }
         Some(Ok(holders)) => holders,
         Some(Err(error)) if strictness == Strictness::Stop => return Err(error),
         Some(Err(error)) => {
-            console.warn(format_args!("RUNNING records could not be listed: {error}"));
+            console.warn(error.message.put(|language, error| match language {
+                Language::English => format!("RUNNING records could not be listed: {error}"),
+                Language::Japanese => format!("RUNNING レコードを一覧できません: {error}"),
+            }));
             Vec::new()
         }
     };
-    console.progress(format_args!(
-        "RUNNING records of the profile {profile}: {}",
-        holders.len()
+    let count = holders.len();
+    console.progress(say!(
+        "RUNNING records of the profile {profile}: {count}",
+        "プロファイル {profile} の RUNNING レコード: {count}"
     ));
     for holder in &holders {
-        console.progress(format_args!(
-            "  {} since {} on {} ({}, record {})",
-            holder.job_key, holder.started_at, holder.host, holder.script_name, holder.record_id
+        let (key, since, host) = (&holder.job_key, &holder.started_at, &holder.host);
+        let (script, record) = (&holder.script_name, holder.record_id);
+        console.progress(say!(
+            "  {key} since {since} on {host} ({script}, record {record})",
+            "  {key} {since} から {host} ({script}、レコード {record})"
         ));
     }
     if LocalLock::remove_any(profile).map_err(|error| Failure::local("local lock", &error))? {
         journal.write(Event::UnlockLocal, json!({}));
-        console.progress("local lock released");
+        console.progress(say!("local lock released", "ローカルロックを解放しました"));
     }
     let Some(log) = log else { return Ok(()) };
     for holder in &holders {
@@ -80,10 +90,17 @@ pub fn release_all(
                     Event::StaleLockRecovered,
                     json!({"jobKey": holder.job_key, "recordId": holder.record_id, "batchIdOfHolder": holder.batch_id}),
                 );
-                console.progress(format_args!("released {}", holder.job_key));
+                let key = &holder.job_key;
+                console.progress(say!("released {key}", "{key} を解放しました"));
             }
             Err(error) if strictness == Strictness::Stop => return Err(error.into()),
-            Err(error) => console.warn(format_args!("{} not released: {error}", holder.job_key)),
+            Err(error) => {
+                let key = &holder.job_key;
+                console.warn(say!(
+                    "{key} not released: {error}",
+                    "{key} を解放できません: {error}"
+                ));
+            }
         }
     }
     Ok(())

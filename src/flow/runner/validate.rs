@@ -49,7 +49,6 @@ fn files(connection: &Connection, paths: &[PathBuf], strict: bool) -> Result<Exi
         ..Use::default()
     })?;
     let forms = FormCache::default();
-    let language = host::language();
     let mut exit = Exit::Done;
     for job in &jobs {
         let findings = findings(connection, &client, &forms, job);
@@ -69,7 +68,7 @@ fn files(connection: &Connection, paths: &[PathBuf], strict: bool) -> Result<Exi
         for finding in &findings {
             connection
                 .console
-                .progress(format_args!("  {}", job.finding_line(finding, language)));
+                .progress(job.finding_line(finding).put(|_, line| format!("  {line}")));
         }
         if errors > 0 {
             exit = Exit::Invalid;

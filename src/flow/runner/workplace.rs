@@ -18,7 +18,7 @@ use super::pending::PendingQueue;
 use super::remote::FormCache;
 use super::unlock::{self, Strictness};
 use super::verdict::Failure;
-use crate::flow::sql::message::Language;
+use crate::flow::sql::message::{Language, Message, say};
 use crate::kintone::{self, Client};
 
 /// Largest `--max-api-calls`: integers that every reader of JSON keeps exactly.
@@ -48,8 +48,9 @@ impl RunOptions {
                     .ok()
                     .filter(|n| digits && (1..=MAX_SAFE_INTEGER).contains(n));
                 Some(number.ok_or_else(|| {
-                    Failure::invalid(format!(
-                        "--max-api-calls {text:?}: must be a whole number above 0"
+                    Failure::invalid(say!(
+                        "--max-api-calls {text:?}: must be a whole number above 0",
+                        "--max-api-calls {text:?}: 1 以上の整数を指定してください"
                     ))
                 })?)
             }
@@ -58,8 +59,9 @@ impl RunOptions {
             None => false,
             Some("local-only") => true,
             Some(other) => {
-                return Err(Failure::invalid(format!(
-                    "--lock {other:?}: only local-only is known"
+                return Err(Failure::invalid(say!(
+                    "--lock {other:?}: only local-only is known",
+                    "--lock {other:?}: 指定できるのは local-only だけです"
                 )));
             }
         };
@@ -172,9 +174,10 @@ impl<'a> Workplace<'a> {
         let console = &self.connection.console;
         let resent = self.queue.resend(log, console);
         if resent.sent > 0 {
-            console.progress(format_args!(
-                "log-app writes of earlier runs sent: {}",
-                resent.sent
+            let sent = resent.sent;
+            console.progress(say!(
+                "log-app writes of earlier runs sent: {sent}",
+                "以前の実行のログ書き込みを送りました: {sent} 件"
             ));
             self.journal
                 .write(Event::ResendDone, json!({"count": resent.sent}));
@@ -210,8 +213,14 @@ impl<'a> Workplace<'a> {
             json!({"recordId": record_id, "error": error.to_string()}),
         );
         match self.queue.add(record_id, record) {
-            Ok(()) => console.warn(format_args!("{error} - kept for the next run")),
-            Err(local) => console.warn(format_args!("{error} - and not kept for the next run: {local}")),
+            Ok(()) => console.warn(say!(
+                "{error} - kept for the next run",
+                "{error} - 次の実行で送り直します"
+            )),
+            Err(local) => console.warn(say!(
+                "{error} - and not kept for the next run: {local}",
+                "{error} - 次の実行のために保存することもできませんでした: {local}"
+            )),
         }
     }
 }
@@ -219,14 +228,16 @@ impl<'a> Workplace<'a> {
 /// RNR-52: without a log app two hosts are not kept apart.
 fn refuse_without_log_app(connection: &Connection, local_only: bool) -> Result<(), Failure> {
     if local_only {
-        connection
-            .console
-            .warn("no log app: only the local lock keeps other runs out, and nothing is recorded in kintone");
+        connection.console.warn(say!(
+            "no log app: only the local lock keeps other runs out, and nothing is recorded in kintone",
+            "ログアプリがありません。ほかの実行を防ぐのはローカルロックだけで、kintone には何も記録されません"
+        ));
         return Ok(());
     }
-    Err(Failure::invalid(format!(
-        "the profile {} has no logApp, so that runs on two hosts could not be kept apart: configure one, or accept the risk with --lock local-only",
-        connection.profile.name
+    let profile = &connection.profile.name;
+    Err(Failure::invalid(say!(
+        "the profile {profile} has no logApp, so that runs on two hosts could not be kept apart: configure one, or accept the risk with --lock local-only",
+        "プロファイル {profile} に logApp がないため、2 台のホストからの同時実行を防げません。logApp を設定するか、--lock local-only を付けて承知のうえで実行してください"
     )))
 }
 
@@ -239,13 +250,9 @@ fn check_fields(
 ) -> Result<(), Failure> {
     match error {
         Some(error) if orchestrated => {
-            return Err(Failure::lock_unavailable(format!(
-                "the fields of the log app could not be read: {error}"
-            )));
+            return Err(Failure::lock_unavailable(unread_fields(&error)));
         }
-        Some(error) => connection.console.warn(format_args!(
-            "the fields of the log app could not be read: {error}"
-        )),
+        Some(error) => connection.console.warn(unread_fields(&error)),
         None => {}
     }
     let missing = if orchestrated {
@@ -256,8 +263,16 @@ fn check_fields(
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Failure::lock_unavailable(format!(
-        "the log app lacks the fields {} (see validate --check-logapp)",
-        missing.join(", ")
+    let missing = missing.join(", ");
+    Err(Failure::lock_unavailable(say!(
+        "the log app lacks the fields {missing} (see validate --check-logapp)",
+        "ログアプリにフィールド {missing} がありません (validate --check-logapp で確認できます)"
     )))
+}
+
+fn unread_fields(error: &kintone::Error) -> Message {
+    say!(
+        "the fields of the log app could not be read: {error}",
+        "ログアプリのフィールドを読み取れません: {error}"
+    )
 }

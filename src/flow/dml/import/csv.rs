@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::flow::apps::Form;
-use crate::flow::csv::{self, Table};
+use crate::flow::csv::{self, Encoding, Table};
 use crate::flow::exec::Relation;
 use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::sql::ast::{Import, Mapping};
@@ -18,11 +18,16 @@ pub(super) fn decode(
     form: &Form,
     fields: &[TargetField],
 ) -> Result<Relation, Unfit> {
-    let text = import
-        .file
-        .encoding
-        .decode(bytes)
-        .map_err(|error| Unfit(Message::verbatim(error.to_string())))?;
+    let text = import.file.encoding.decode(bytes).map_err(|error| {
+        let other = match import.file.encoding {
+            Encoding::Utf8 => "SJIS",
+            Encoding::ShiftJis => "UTF8",
+        };
+        Unfit(say!(
+            "{error}; if the file is in another encoding, write FROM CSV name ENCODING {other}",
+            "{error}。ファイルの文字コードが違う場合は FROM CSV 名前 ENCODING {other} と書いてください"
+        ))
+    })?;
     let table = table(import, &text, fields.len())?;
     match &import.file.mapping {
         Mapping::Position => {

@@ -1,5 +1,7 @@
 //! The table of commands and flags: parser, help and manual page follow it (RNR-02).
 
+use crate::language::{Text, text};
+
 /// The commands, in the order of the help text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -43,7 +45,7 @@ pub struct CommandRow {
     /// Prints one JSON object for a program; needs `--json`.
     pub machine: bool,
     /// What it does, for the help text.
-    pub summary: &'static str,
+    pub summary: Text,
 }
 
 /// One row of the flag table.
@@ -55,7 +57,7 @@ pub struct FlagRow {
     /// May be given several times.
     pub repeatable: bool,
     /// What it does, for the help text.
-    pub summary: &'static str,
+    pub summary: Text,
 }
 
 /// The flag that every command but `capabilities` takes.
@@ -71,7 +73,10 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &[],
         flags: &["-f", "--file", "--strict", "--check-logapp", PROFILE, CONFIG],
         machine: false,
-        summary: "check one job file, or the log app",
+        summary: text(
+            "check one job file, or the log app",
+            "ジョブファイル 1 つ、またはログアプリを検査する",
+        ),
     },
     CommandRow {
         command: Command::ValidateAll,
@@ -79,7 +84,10 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &["JOBS"],
         flags: &["--strict", PROFILE, CONFIG],
         machine: false,
-        summary: "check every job file of a folder",
+        summary: text(
+            "check every job file of a folder",
+            "フォルダーのすべてのジョブファイルを検査する",
+        ),
     },
     CommandRow {
         command: Command::Run,
@@ -110,7 +118,7 @@ pub const COMMANDS: &[CommandRow] = &[
             CONFIG,
         ],
         machine: false,
-        summary: "run one job file",
+        summary: text("run one job file", "ジョブファイルを 1 つ実行する"),
     },
     CommandRow {
         command: Command::RunAll,
@@ -135,7 +143,10 @@ pub const COMMANDS: &[CommandRow] = &[
             CONFIG,
         ],
         machine: false,
-        summary: "run every job file of a folder, in order of file name and dependencies",
+        summary: text(
+            "run every job file of a folder, in order of file name and dependencies",
+            "フォルダーのジョブファイルをファイル名と依存関係の順にすべて実行する",
+        ),
     },
     CommandRow {
         command: Command::Explain,
@@ -143,7 +154,10 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &[],
         flags: &["-f", "--file", "--as-of", PROFILE, CONFIG],
         machine: false,
-        summary: "show plan, kintone queries and estimated requests of a job file",
+        summary: text(
+            "show plan, kintone queries and estimated requests of a job file",
+            "ジョブファイルの実行計画、kintone のクエリ、見積もりリクエスト数を表示する",
+        ),
     },
     CommandRow {
         command: Command::Unlock,
@@ -151,7 +165,10 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &[],
         flags: &[PROFILE, CONFIG],
         machine: false,
-        summary: "release the local lock and every RUNNING record of the profile",
+        summary: text(
+            "release the local lock and every RUNNING record of the profile",
+            "ローカルロックと、プロファイルの RUNNING レコードをすべて解放する",
+        ),
     },
     CommandRow {
         command: Command::InitLogapp,
@@ -159,7 +176,10 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &[],
         flags: &["--name", PROFILE, CONFIG],
         machine: false,
-        summary: "create the log app (password authentication only)",
+        summary: text(
+            "create the log app (password authentication only)",
+            "ログアプリを作成する (パスワード認証のみ)",
+        ),
     },
     CommandRow {
         command: Command::Capabilities,
@@ -167,7 +187,10 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &[],
         flags: &["--json"],
         machine: true,
-        summary: "versions, execution contracts and features",
+        summary: text(
+            "versions, execution contracts and features",
+            "バージョン、実行契約、機能",
+        ),
     },
     CommandRow {
         command: Command::DescribeProfile,
@@ -175,7 +198,10 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &[],
         flags: &["--json", PROFILE, CONFIG],
         machine: true,
-        summary: "the resolved profile, without secrets",
+        summary: text(
+            "the resolved profile, without secrets",
+            "解決済みのプロファイル (秘密情報を除く)",
+        ),
     },
     CommandRow {
         command: Command::InspectJob,
@@ -183,7 +209,10 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &[],
         flags: &["-f", "--file", "--json", PROFILE, CONFIG],
         machine: true,
-        summary: "name, dependencies, statements and diagnostics of a job file",
+        summary: text(
+            "name, dependencies, statements and diagnostics of a job file",
+            "ジョブファイルの名前、依存関係、文、診断",
+        ),
     },
     CommandRow {
         command: Command::InspectLock,
@@ -191,7 +220,7 @@ pub const COMMANDS: &[CommandRow] = &[
         positionals: &[],
         flags: &["--job-key", "--json", PROFILE, CONFIG],
         machine: true,
-        summary: "who holds the lock of a job",
+        summary: text("who holds the lock of a job", "ジョブのロックの保持者"),
     },
     CommandRow {
         command: Command::ForceUnlockJob,
@@ -207,7 +236,10 @@ pub const COMMANDS: &[CommandRow] = &[
             CONFIG,
         ],
         machine: true,
-        summary: "release the lock of one job, recording who confirmed what",
+        summary: text(
+            "release the lock of one job, recording who confirmed what",
+            "誰が何を確認したかを記録してジョブのロックを解放する",
+        ),
     },
 ];
 
@@ -216,109 +248,236 @@ pub const FLAGS: &[FlagRow] = &[
     valued(
         PROFILE,
         "NAME",
-        "profile of the configuration file (default: its defaultProfile)",
+        text(
+            "profile of the configuration file (default: its defaultProfile)",
+            "設定ファイルのプロファイル (既定: defaultProfile)",
+        ),
     ),
-    valued(CONFIG, "FILE", "configuration file (default: ./ksql.config.json)"),
-    valued("-f", "FILE", "job file"),
-    valued("--file", "FILE", "job file"),
+    valued(
+        CONFIG,
+        "FILE",
+        text(
+            "configuration file (default: ./ksql.config.json)",
+            "設定ファイル (既定: ./ksql.config.json)",
+        ),
+    ),
+    valued("-f", "FILE", text("job file", "ジョブファイル")),
+    valued("--file", "FILE", text("job file", "ジョブファイル")),
     valued(
         "--as-of",
         "INSTANT",
-        "fix @NOW(), @TODAY() ... to this date or date-time (default: the start)",
+        text(
+            "fix @NOW(), @TODAY() ... to this date or date-time (default: the start)",
+            "@NOW()、@TODAY() などをこの日付・日時に固定する (既定: 開始時刻)",
+        ),
     ),
-    switch("--dry-run", "show what would be written; write nothing"),
+    switch(
+        "--dry-run",
+        text(
+            "show what would be written; write nothing",
+            "書き込む内容を表示するだけで、何も書き込まない",
+        ),
+    ),
     valued(
         "--sample",
         "N",
-        "with --dry-run: number of sample changes, 1 to 50 (default 5)",
+        text(
+            "with --dry-run: number of sample changes, 1 to 50 (default 5)",
+            "--dry-run で表示する変更例の数。1 から 50 (既定 5)",
+        ),
     ),
     switch(
         "--json",
-        "print one JSON object; for run and run-all only with --dry-run",
+        text(
+            "print one JSON object; for run and run-all only with --dry-run",
+            "JSON オブジェクトを 1 つ出力する。run と run-all では --dry-run と共に",
+        ),
     ),
-    switch("--strict", "treat plain INSERT as an error"),
+    switch(
+        "--strict",
+        text(
+            "treat plain INSERT as an error",
+            "ただの INSERT をエラーとして扱う",
+        ),
+    ),
     switch(
         "--check-logapp",
-        "check the fields of the log app instead of a job file",
+        text(
+            "check the fields of the log app instead of a job file",
+            "ジョブファイルではなくログアプリのフィールドを検査する",
+        ),
     ),
     valued(
         "--max-api-calls",
         "N",
-        "stop after this number of requests to kintone",
+        text(
+            "stop after this number of requests to kintone",
+            "kintone へのリクエストがこの数に達したら止める",
+        ),
     ),
     valued(
         "--lock",
         "MODE",
-        "local-only: go on without the lock in the log app",
+        text(
+            "local-only: go on without the lock in the log app",
+            "local-only: ログアプリのロックなしで続行する",
+        ),
     ),
-    switch("--force-unlock", "release every lock of the profile first"),
-    switch("--resume", "run again what did not succeed in the newest batch"),
+    switch(
+        "--force-unlock",
+        text(
+            "release every lock of the profile first",
+            "先にプロファイルのロックをすべて解放する",
+        ),
+    ),
+    switch(
+        "--resume",
+        text(
+            "run again what did not succeed in the newest batch",
+            "最新のバッチで成功しなかったものを再実行する",
+        ),
+    ),
     valued(
         "--resume-batch",
         "ID",
-        "run again what did not succeed in this batch",
+        text(
+            "run again what did not succeed in this batch",
+            "このバッチで成功しなかったものを再実行する",
+        ),
     ),
-    valued("--from", "JOB", "start at this job (file name or job name)"),
-    valued("--only", "JOB", "run this job only (file name or job name)"),
-    switch("--stop-on-error", "skip everything after the first failure"),
+    valued(
+        "--from",
+        "JOB",
+        text(
+            "start at this job (file name or job name)",
+            "このジョブから始める (ファイル名かジョブ名)",
+        ),
+    ),
+    valued(
+        "--only",
+        "JOB",
+        text(
+            "run this job only (file name or job name)",
+            "このジョブだけを実行する (ファイル名かジョブ名)",
+        ),
+    ),
+    switch(
+        "--stop-on-error",
+        text(
+            "skip everything after the first failure",
+            "最初の失敗より後をすべてスキップする",
+        ),
+    ),
     switch(
         "--continue-on-error",
-        "exit with 4 when some jobs succeeded and some failed",
+        text(
+            "exit with 4 when some jobs succeeded and some failed",
+            "成功と失敗が混在したとき終了コードを 4 にする",
+        ),
     ),
-    valued("--name", "NAME", "name of the log app"),
+    valued("--name", "NAME", text("name of the log app", "ログアプリの名前")),
     valued(
         "--result-json",
         "FILE",
-        "orchestrated: write the execution result here; - for standard output",
+        text(
+            "orchestrated: write the execution result here; - for standard output",
+            "オーケストレーター用: 実行結果の書き込み先。- は標準出力",
+        ),
     ),
-    valued("--correlation-id", "ID", "orchestrated: id of the calling run"),
-    valued("--attempt-id", "ID", "orchestrated: id of the attempt"),
+    valued(
+        "--correlation-id",
+        "ID",
+        text(
+            "orchestrated: id of the calling run",
+            "オーケストレーター用: 呼び出し元の実行の ID",
+        ),
+    ),
+    valued(
+        "--attempt-id",
+        "ID",
+        text(
+            "orchestrated: id of the attempt",
+            "オーケストレーター用: 試行の ID",
+        ),
+    ),
     valued(
         "--expected-job-id",
         "ID",
-        "orchestrated: refuse a job file with another name",
+        text(
+            "orchestrated: refuse a job file with another name",
+            "オーケストレーター用: 名前の違うジョブファイルを拒否する",
+        ),
     ),
     repeated(
         "--import-csv",
         "NAME=FILE",
-        "CSV source of IMPORT ... FROM CSV NAME (absolute path)",
+        text(
+            "CSV source of IMPORT ... FROM CSV NAME (absolute path)",
+            "IMPORT ... FROM CSV NAME の CSV ファイル (絶対パス)",
+        ),
     ),
     repeated(
         "--import-json",
         "NAME=FILE",
-        "JSON source of IMPORT ... FROM JSON NAME (absolute path)",
+        text(
+            "JSON source of IMPORT ... FROM JSON NAME (absolute path)",
+            "IMPORT ... FROM JSON NAME の JSON ファイル (絶対パス)",
+        ),
     ),
     repeated(
         "--expected-import-sha256",
         "NAME=HEX",
-        "refuse a source with another SHA-256",
+        text(
+            "refuse a source with another SHA-256",
+            "SHA-256 の違う取込元を拒否する",
+        ),
     ),
     repeated(
         "--export-csv",
         "[NAME=]FILE",
-        "write temp table #NAME, or the only SELECT, as CSV",
+        text(
+            "write temp table #NAME, or the only SELECT, as CSV",
+            "一時テーブル #NAME、または唯一の SELECT を CSV に書き出す",
+        ),
     ),
-    valued("--export-encoding", "ENCODING", "utf8 (default) or sjis"),
+    valued(
+        "--export-encoding",
+        "ENCODING",
+        text("utf8 (default) or sjis", "utf8 (既定) または sjis"),
+    ),
     valued(
         "--export-timezone",
         "ZONE",
-        "show date-times in this IANA time zone",
+        text(
+            "show date-times in this IANA time zone",
+            "日時をこの IANA タイムゾーンで表す",
+        ),
     ),
-    valued("--job-key", "KEY", "PROFILE:JOB"),
-    valued("--reason", "TEXT", "why the lock is released"),
+    valued("--job-key", "KEY", text("PROFILE:JOB", "PROFILE:JOB")),
+    valued(
+        "--reason",
+        "TEXT",
+        text("why the lock is released", "ロックを解放する理由"),
+    ),
     valued(
         "--confirmed-by",
         "NAME",
-        "who confirmed that the job is not running",
+        text(
+            "who confirmed that the job is not running",
+            "ジョブが動いていないことを確認した人",
+        ),
     ),
     valued(
         "--evidence-ref",
         "URI",
-        "where the confirmation is recorded (absolute URI)",
+        text(
+            "where the confirmation is recorded (absolute URI)",
+            "確認を記録した場所 (絶対 URI)",
+        ),
     ),
 ];
 
-const fn valued(name: &'static str, value: &'static str, summary: &'static str) -> FlagRow {
+const fn valued(name: &'static str, value: &'static str, summary: Text) -> FlagRow {
     FlagRow {
         name,
         value: Some(value),
@@ -327,7 +486,7 @@ const fn valued(name: &'static str, value: &'static str, summary: &'static str) 
     }
 }
 
-const fn repeated(name: &'static str, value: &'static str, summary: &'static str) -> FlagRow {
+const fn repeated(name: &'static str, value: &'static str, summary: Text) -> FlagRow {
     FlagRow {
         name,
         value: Some(value),
@@ -336,7 +495,7 @@ const fn repeated(name: &'static str, value: &'static str, summary: &'static str
     }
 }
 
-const fn switch(name: &'static str, summary: &'static str) -> FlagRow {
+const fn switch(name: &'static str, summary: Text) -> FlagRow {
     FlagRow {
         name,
         value: None,

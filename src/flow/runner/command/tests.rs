@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{COMMANDS, Command, FLAGS, Request, UsageError, parse, usage};
+use crate::language::Language;
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -166,10 +167,10 @@ fn help_and_unknown_commands() {
 
 #[test]
 fn help_lists_every_command_and_flag() {
-    let general = usage(None);
+    let general = usage(None, Language::English);
     for row in COMMANDS {
         assert!(general.contains(row.name));
-        let text = usage(Some(row));
+        let text = usage(Some(row), Language::English);
         for flag in row.flags {
             assert!(text.contains(flag), "{} {flag}", row.name);
         }

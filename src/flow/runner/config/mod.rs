@@ -17,6 +17,7 @@ use crate::flow::apps::AppMap;
 use crate::flow::calendar::Zone;
 #[cfg(doc)]
 use crate::flow::exec::MAX_REQUESTS_IN_FLIGHT;
+use crate::flow::sql::message::say;
 use crate::kintone::{self, BaseUrl, Secret};
 
 /// Name of the configuration file in the working directory.
@@ -180,9 +181,10 @@ impl Profile {
             Authentication::ApiToken => match entry {
                 Some(app) if !app.tokens.is_empty() => kintone::Auth::Tokens(app.tokens.clone()),
                 _ => {
-                    return Err(Failure::invalid(format!(
-                        "{role} (app {id}) has no API token: add it to apps of the profile {}",
-                        self.name
+                    let profile = &self.name;
+                    return Err(Failure::invalid(say!(
+                        "{role} (app {id}) has no API token: add it to apps of the profile {profile}",
+                        "{role} (アプリ {id}) に API トークンがありません。プロファイル {profile} の apps に加えてください"
                     )));
                 }
             },
@@ -215,10 +217,20 @@ pub fn load(
     secrets: Secrets,
     environment: Environment<'_>,
 ) -> Result<Profile, Failure> {
-    let bytes = host::read_limited(file, MAX_FILE_BYTES)
-        .map_err(|error| Failure::invalid(format!("configuration {}: {error}", file.display())))?;
-    parse(&bytes, profile, secrets, environment)
-        .map_err(|message| Failure::invalid(format!("configuration {}: {message}", file.display())))
+    let bytes = host::read_limited(file, MAX_FILE_BYTES).map_err(|error| {
+        let shown = file.display();
+        Failure::invalid(say!(
+            "configuration {shown}: {error}",
+            "設定ファイル {shown}: {error}"
+        ))
+    })?;
+    parse(&bytes, profile, secrets, environment).map_err(|message| {
+        let shown = file.display();
+        Failure::invalid(say!(
+            "configuration {shown}: {message}",
+            "設定ファイル {shown}: {message}"
+        ))
+    })
 }
 
 fn parse(
@@ -227,6 +239,8 @@ fn parse(
     secrets: Secrets,
     environment: Environment<'_>,
 ) -> Result<Profile, String> {
+    // Editors of Windows put a byte order mark in front, which is no part of the JSON.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let root: Node = serde_json::from_slice(bytes).map_err(|error| format!("not valid JSON: {error}"))?;
     let Some(profiles @ Node::Object(_)) = root.get("profiles") else {
         return Err("profiles: must be an object".to_owned());

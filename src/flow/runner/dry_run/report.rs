@@ -10,7 +10,7 @@ use crate::flow::runner::config::Profile;
 use crate::flow::runner::console::Console;
 use crate::flow::runner::mask::Masker;
 use crate::flow::runner::verdict::{Exit, Failure, JobStatus};
-use crate::flow::sql::message::Message;
+use crate::flow::sql::message::{Language, Message, say};
 
 /// Statement that ended a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,13 +193,18 @@ impl Report {
 
     /// The report for people.
     pub fn print(&self, console: &Console) {
-        console.progress(format_args!("[DRY-RUN] {} (as of {})", self.job, self.as_of));
-        console.progress(format_args!(
-            "  read         : {} records ({} requests)",
-            self.records_read, self.read_calls
+        let (job, instant) = (&self.job, &self.as_of);
+        console.progress(say!(
+            "[DRY-RUN] {job} (as of {instant})",
+            "[DRY-RUN] {job} (基準日時 {instant})"
+        ));
+        let (records, reads, previews) = (self.records_read, self.read_calls, self.preview_calls);
+        console.progress(say!(
+            "  read         : {records} records ({reads} requests)",
+            "  読み取り     : {records} レコード ({reads} リクエスト)"
         ));
         if self.targets.is_empty() {
-            console.progress("  would write  : nothing");
+            console.progress(say!("  would write  : nothing", "  書き込み予定 : なし"));
         }
         for (app, target) in &self.targets {
             let Written {
@@ -207,38 +212,45 @@ impl Report {
                 updated,
                 deleted,
             } = target.counts;
-            console.progress(format_args!(
-                "  would write  : {} INSERT {inserted} / UPDATE {updated} / DELETE {deleted} ({} requests)",
-                self.app_name(*app),
-                target.requests
+            let (name, requests) = (self.app_name(*app), target.requests);
+            console.progress(say!(
+                "  would write  : {name} INSERT {inserted} / UPDATE {updated} / DELETE {deleted} ({requests} requests)",
+                "  書き込み予定 : {name} INSERT {inserted} / UPDATE {updated} / DELETE {deleted} ({requests} リクエスト)"
             ));
         }
-        console.progress(format_args!(
-            "  requests sent: {} (read {} + preview {})",
-            self.read_calls + self.preview_calls,
-            self.read_calls,
-            self.preview_calls
+        let total = reads + previews;
+        console.progress(say!(
+            "  requests sent: {total} (read {reads} + preview {previews})",
+            "  送信済み     : {total} リクエスト (読み取り {reads} + プレビュー {previews})"
         ));
         if !self.samples.is_empty() {
-            console.progress(format_args!("  sample changes (first {}):", self.samples.len()));
+            let shown = self.samples.len();
+            console.progress(say!(
+                "  sample changes (first {shown}):",
+                "  変更の例 (先頭 {shown} 件):"
+            ));
         }
         for change in &self.samples {
             console.progress(format_args!("    {}", change.line()));
         }
         if let Some((gate, message)) = &self.gate {
-            console.progress(format_args!(
-                "  {} here by {}: {message}",
-                self.status,
-                gate.word()
-            ));
+            let (status, gate) = (self.status, gate.word());
+            console.progress(message.put(|language, message| match language {
+                Language::English => format!("  {status} here by {gate}: {message}"),
+                Language::Japanese => format!("  ここで {gate} により {status}: {message}"),
+            }));
         }
         if let Some(error) = &self.error {
-            let how_far = if self.incomplete {
-                " (what stands above is complete up to here)"
+            let line = error.put(|_, error| format!("{job}: {error}"));
+            let how_far = say!(
+                "(what stands above is complete up to here)",
+                "(上の内容はここまでのものです)"
+            );
+            console.error(if self.incomplete {
+                line.joined(" ", &how_far)
             } else {
-                ""
-            };
-            console.error(format_args!("{}: {error}{how_far}", self.job));
+                line
+            });
         }
     }
 }
