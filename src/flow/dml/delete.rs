@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::flow::apps::{FieldType, WriteRow, WriteTarget, Written};
 use crate::flow::exec::eval::Evaluator;
 use crate::flow::exec::fill;
-use crate::flow::exec::pulse::stop_if_asked;
+use crate::flow::exec::pulse::Pulse;
 use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::bind::not_pushable;
 use crate::flow::plan::filter::Filter;
@@ -44,9 +44,9 @@ impl Dml<'_, '_> {
             columns.extend(&shown);
             let mut input = self.executor().open(target, &columns)?;
             input.set_condition(pushed.query);
-            let observer = self.reader.observer();
+            let mut pulse = Pulse::rows(self.reader.observer());
             input.each_record(self.reader, &mut |id, row| {
-                stop_if_asked(observer)?;
+                pulse.beat()?;
                 if evaluator.test(&pushed.rest, row)? {
                     if ids.len() < samples {
                         let cell = |column: &usize| {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::flow::apps::{AppId, FieldType, NumberPrecision, TextColumn, WriteValue};
 use crate::flow::exec::eval::{Evaluator, NoRow, Row};
-use crate::flow::exec::pulse::stop_if_asked;
+use crate::flow::exec::pulse::Pulse;
 use crate::flow::exec::{EngineError, Relation};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::sql::message::{self, say};
@@ -243,9 +243,9 @@ impl Dml<'_, '_> {
         let (mut staged, mut findings) = (Staged::new(fields), Findings::default());
         let in_row = |error, row| in_row(error, row, &source.key(row, fields, keys));
         let mut evaluator = Evaluator::new();
-        let observer = self.reader.observer();
+        let mut pulse = Pulse::rows(self.reader.observer());
         for row in 0..source.rows() {
-            stop_if_asked(observer)?;
+            pulse.beat()?;
             let cells = (0..fields.len()).map(|column| source.cell(row, column));
             if inspection.isolates() {
                 staged.push_inspected(conversion, cells, &mut findings)?;

@@ -9,7 +9,7 @@ use crate::flow::exec::eval::{Evaluator, Row};
 use crate::flow::exec::fill::{self, Filled};
 use crate::flow::exec::input::{ColumnMap, Input};
 use crate::flow::exec::join::JoinTable;
-use crate::flow::exec::pulse::stop_if_asked;
+use crate::flow::exec::pulse::Pulse;
 use crate::flow::exec::{EngineError, Preview, Sample};
 use crate::flow::plan::bind::not_pushable;
 use crate::flow::plan::filter::Filter;
@@ -136,9 +136,9 @@ impl Dml<'_, '_> {
             let samples = self.config.dry_run.map_or(0, |dry_run| dry_run.samples);
             let scope = &update.scope;
             let is_list = |id: ColumnId| scope.kind(id).is_multi_value();
-            let observer = self.reader.observer();
+            let mut pulse = Pulse::rows(self.reader.observer());
             input.each_record(self.reader, &mut |id, row| {
-                stop_if_asked(observer)?;
+                pulse.beat()?;
                 let found = match &source {
                     None => None,
                     Some(source) => {
@@ -290,8 +290,9 @@ impl Dml<'_, '_> {
         let numeric = is_numeric(&update.scope.kind(target)) && is_numeric(&update.scope.kind(key));
         let mut rows = HashMap::new();
         let mut evaluator = Evaluator::new();
+        let mut pulse = Pulse::rows(self.reader.observer());
         for row in 0..table.rows() as u32 {
-            stop_if_asked(self.reader.observer())?;
+            pulse.beat()?;
             let cells = SourceRow { table: &table, row };
             if !evaluator.test(&pushed.rest, &cells)? {
                 continue;

@@ -62,7 +62,7 @@ pub(super) fn window(
     window: &BoundWindow,
     observer: &dyn Observer,
 ) -> Result<TextColumn, EngineError> {
-    let mut pulse = Pulse::new(observer);
+    let mut pulse = Pulse::tight(observer);
     let mut partitions: Vec<Vec<u32>> = Vec::new();
     let mut index: HashMap<String, usize> = HashMap::new();
     for row in 0..rows.rows() {

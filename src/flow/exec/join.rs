@@ -132,7 +132,7 @@ impl<'t> Joined<'t> {
         table: &JoinTable,
         observer: &dyn Observer,
     ) -> Result<Self, EngineError> {
-        let mut pulse = Pulse::new(observer);
+        let mut pulse = Pulse::tight(observer);
         let mut index: HashMap<String, Vec<u32>> = HashMap::new();
         for row in 0..table.rows() as u32 {
             pulse.beat()?;

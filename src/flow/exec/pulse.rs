@@ -6,36 +6,47 @@ use super::config::Observer;
 /// Steps of a tight loop between two looks.
 const STEPS: u32 = 1_024;
 
-/// Stops if the run was asked to. Cheap enough for every row for which values are computed.
-pub(in crate::flow) fn stop_if_asked(observer: &dyn Observer) -> Result<(), EngineError> {
+/// Stops if the run was asked to.
+pub(super) fn stop_if_asked(observer: &dyn Observer) -> Result<(), EngineError> {
     match observer.interrupted() {
         Some(interrupt) => Err(EngineError::interrupted(interrupt)),
         None => Ok(()),
     }
 }
 
-/// Looks up now and then in a loop whose steps are too small to look up in each.
-pub(super) struct Pulse<'o> {
+/// Looks up now and then in a loop. The first step is always made: what the last request brought in time is not lost.
+pub(in crate::flow) struct Pulse<'o> {
     observer: &'o dyn Observer,
+    every: u32,
     left: u32,
 }
 
 impl<'o> Pulse<'o> {
-    /// Looks up for the first time after some steps.
-    pub fn new(observer: &'o dyn Observer) -> Self {
+    /// For loops whose steps are too small to look up in each.
+    pub(super) fn tight(observer: &'o dyn Observer) -> Self {
+        Self::every(STEPS, observer)
+    }
+
+    /// For loops that compute values, which may take long, in every step.
+    pub fn rows(observer: &'o dyn Observer) -> Self {
+        Self::every(1, observer)
+    }
+
+    fn every(every: u32, observer: &'o dyn Observer) -> Self {
         Self {
             observer,
-            left: STEPS,
+            every,
+            left: every,
         }
     }
 
-    /// Counts a step.
+    /// Begins a step.
     pub fn beat(&mut self) -> Result<(), EngineError> {
-        self.left -= 1;
         if self.left == 0 {
-            self.left = STEPS;
+            self.left = self.every;
             stop_if_asked(self.observer)?;
         }
+        self.left -= 1;
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ use super::group::Grouper;
 use super::input::Input;
 use super::join::{JoinTable, Joined};
 use super::memory;
-use super::pulse::stop_if_asked;
+use super::pulse::Pulse;
 use super::query::Executor;
 use super::relation::{Relation, RelationRow};
 use super::scan::ReadLimit;
@@ -100,7 +100,6 @@ impl<'s> Projector<'s> {
             None => (select.limit, select.offset),
         };
         let distinct = select.distinct.then_some(width);
-        stop_if_asked(observer)?;
         let kept = arrange::arrange(&rows, distinct, &select.order, limit, offset);
         Ok(rows.described(select.columns.clone()).gather(&kept)?)
     }
@@ -139,8 +138,9 @@ impl Executor<'_, '_> {
         }
         let groups = grouper.finish()?;
         let mut projector = Projector::new(select, held + groups.bytes());
+        let mut pulse = Pulse::rows(observer);
         for row in 0..groups.rows() {
-            stop_if_asked(observer)?;
+            pulse.beat()?;
             let row = RelationRow {
                 relation: &groups,
                 row,
@@ -186,10 +186,10 @@ impl Executor<'_, '_> {
             scan.partial = stops_after(select).is_some();
         }
         let rest = pushed.rest;
-        let observer = self.reader.observer();
+        let mut pulse = Pulse::rows(self.reader.observer());
         let evaluator = &mut self.evaluator;
         let mut each = |row: &dyn Row| {
-            stop_if_asked(observer)?;
+            pulse.beat()?;
             if evaluator.test(&rest, row)? {
                 each(row, evaluator)
             } else {
@@ -248,8 +248,9 @@ impl Executor<'_, '_> {
         for join in &select.joins {
             joined = joined.join(join, observer)?;
         }
+        let mut pulse = Pulse::rows(observer);
         for row in joined.rows() {
-            stop_if_asked(observer)?;
+            pulse.beat()?;
             if self.evaluator.test(&rest, &row)? && each(&row, &mut self.evaluator)?.is_break() {
                 break;
             }
