@@ -418,3 +418,32 @@ fn a_day_in_another_form_than_its_cells_is_pointed_out() {
         );
     }
 }
+
+#[test]
+fn validate_only_counts_the_wrong_rows_with_and_without_a_table_for_them() {
+    let insert =
+        "INSERT INTO APP20 (顧客コード, 顧客名) VALUES ('x1', 'a'), ('', 'b'), ('x1', 'c'), ('x2', 'd')";
+    for (tail, wrong) in [("VALIDATE ONLY", 2), ("VALIDATE ONLY INTO #e", 2)] {
+        let kintone = model();
+        let outcome = run(&kintone, settings(), &Unobserved, &format!("{insert} {tail}")).unwrap();
+        assert_eq!(
+            (outcome.row_count, outcome.wrong_rows),
+            (Some(wrong), Some(wrong)),
+            "{tail}"
+        );
+        let told: Vec<String> = outcome.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            ["of 4 rows that were checked, 2 are wrong; nothing was written"]
+        );
+        assert!(kintone.writes().is_empty());
+    }
+    let kintone = model();
+    let clean = "INSERT INTO APP20 (顧客コード) VALUES ('x1') VALIDATE ONLY";
+    let outcome = run(&kintone, settings(), &Unobserved, clean).unwrap();
+    assert_eq!((outcome.row_count, outcome.warnings.len()), (Some(0), 0));
+    // What is put aside does not fail the rest.
+    let skip = format!("{insert} ON ERROR SKIP INTO #e; SELECT COUNT(*) AS n FROM #e");
+    run(&kintone, settings(), &Unobserved, &skip).unwrap();
+    assert_eq!(kintone.writes().len(), 2);
+}

@@ -201,7 +201,7 @@ impl Dml<'_, '_> {
     pub(super) fn settle(
         &mut self,
         inspection: &BoundInspection,
-        operation: &str,
+        (operation, checked): (&str, usize),
         payload: &[ColumnInfo],
         mut findings: Findings,
         done: &mut Done,
@@ -234,6 +234,15 @@ impl Dml<'_, '_> {
         }
         let errors = self.errors(operation, payload, &findings)?;
         done.wrong_rows = Some(wrong);
+        if inspection.only_validates() {
+            done.found_wrong = Some(wrong);
+            if wrong > 0 {
+                self.world.warn(say!(
+                    "of {checked} rows that were checked, {wrong} are wrong; nothing was written",
+                    "検査した {checked} 行のうち {wrong} 行にエラーがあります。何も書き込んでいません"
+                ));
+            }
+        }
         if let (Disposal::Skip { into, .. }, 1..) = (&inspection.disposal, wrong) {
             let table = &into.text;
             self.world.warn(say!(
@@ -262,7 +271,7 @@ impl Dml<'_, '_> {
             return Ok(true);
         }
         let wrong = findings.wrong_rows();
-        self.settle(inspection, operation, payload, findings, done)?;
+        self.settle(inspection, (operation, staged.rows), payload, findings, done)?;
         if inspection.only_validates() {
             return Ok(false);
         }

@@ -35,6 +35,8 @@ pub(in crate::flow) struct Done {
     pub errors: Option<Relation>,
     /// Rows that VALIDATE ONLY or ON ERROR SKIP found wrong.
     pub wrong_rows: Option<u64>,
+    /// The same for VALIDATE ONLY, which has nothing else to count.
+    pub found_wrong: Option<u64>,
 }
 
 /// What a DML statement works with.

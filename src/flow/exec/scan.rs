@@ -74,7 +74,7 @@ pub(in crate::flow) enum ReadLimit {
     Always,
     /// Only if a limit is configured: rows are folded into one result at once.
     Configured,
-    /// Rows of a plain GROUP BY are folded away at once, whatever their number.
+    /// Their number is bounded otherwise, as by the keys that are looked up.
     Never,
 }
 

@@ -450,10 +450,9 @@ pub(super) fn decision(select: &BoundSelect) -> Decision {
     }
 }
 
-/// Grouping over one source folds every row away at once (LNG-180).
+/// Aggregation over one source folds every row away at once, with GROUP BY or without (LNG-180).
 fn read_limit(select: &BoundSelect) -> ReadLimit {
     match &select.grouping {
-        Some(grouping) if grouping.explicit => ReadLimit::Never,
         Some(_) => ReadLimit::Configured,
         None => ReadLimit::Always,
     }

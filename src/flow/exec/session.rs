@@ -263,7 +263,7 @@ impl<'a> Session<'a> {
         Ok(StatementOutcome {
             written: ran.written,
             preview: ran.preview,
-            row_count: ran.errors.as_ref().map(|errors| errors.rows() as u64),
+            row_count: ran.found_wrong,
             result: ran.errors,
             wrong_rows: ran.wrong_rows,
             ..done()

@@ -53,6 +53,8 @@ pub struct ScopeSource {
     pub origin: Origin,
     /// Names that qualify its columns.
     pub qualifiers: Vec<String>,
+    /// Its alias: then the other names qualify its columns only where no source has them for its own.
+    pub alias: Option<String>,
     /// Its columns; [`ColumnId::column`] counts here.
     pub columns: Arc<[SourceColumn]>,
 }
@@ -76,6 +78,7 @@ impl ScopeSource {
         Self {
             origin: Origin::App(form.app),
             qualifiers: vec![form.app.to_string()],
+            alias: None,
             columns: own.chain(children).collect(),
         }
     }
@@ -95,6 +98,7 @@ impl ScopeSource {
         Some(Self {
             origin: Origin::Subtable(form.app, code.to_owned()),
             qualifiers: vec![format!("{}${code}", form.app)],
+            alias: None,
             columns: system.into_iter().chain(own).chain(parents).collect(),
         })
     }
@@ -112,6 +116,7 @@ impl ScopeSource {
         Self {
             origin,
             qualifiers: vec![name.to_owned()],
+            alias: None,
             columns,
         }
     }
@@ -119,7 +124,16 @@ impl ScopeSource {
     fn is_called(&self, qualifier: &str) -> bool {
         self.qualifiers
             .iter()
+            .chain(&self.alias)
             .any(|own| own.eq_ignore_ascii_case(qualifier))
+    }
+
+    /// Whether this is the name that sets the source apart: its alias or, without one, any of its names.
+    fn is_set_apart_by(&self, qualifier: &str) -> bool {
+        match &self.alias {
+            Some(alias) => alias.eq_ignore_ascii_case(qualifier),
+            None => self.is_called(qualifier),
+        }
     }
 
     /// Columns that `*` stands for, by place.
@@ -193,9 +207,8 @@ impl Scope {
             },
             None => (None, false),
         };
-        if let Some(qualifier) = qualifier
-            && !self.sources.iter().any(|source| source.is_called(qualifier))
-        {
+        let named = qualifier.map(|qualifier| self.called(qualifier));
+        if let (Some(qualifier), Some([])) = (qualifier, named.as_deref()) {
             return Err(EngineError::argument(say!(
                 "there is no table or alias {qualifier} here",
                 "{qualifier} という表または別名はありません"
@@ -205,7 +218,7 @@ impl Scope {
         let mut matches = Vec::new();
         let mut child = false;
         for (source, content) in self.sources.iter().enumerate() {
-            if qualifier.is_some_and(|qualifier| !content.is_called(qualifier)) {
+            if named.as_ref().is_some_and(|named| !named.contains(&source)) {
                 continue;
             }
             for (column, candidate) in content.columns.iter().enumerate() {
@@ -234,19 +247,33 @@ impl Scope {
         }
     }
 
+    /// The sources that a qualifier names. `app JOIN app b` has two of that name, but only the first is set apart by it.
+    fn called(&self, qualifier: &str) -> Vec<usize> {
+        let all = |called: &dyn Fn(&ScopeSource) -> bool| -> Vec<usize> {
+            let sources = self.sources.iter().enumerate();
+            sources
+                .filter(|(_, source)| called(source))
+                .map(|(place, _)| place)
+                .collect()
+        };
+        let set_apart = all(&|source| source.is_set_apart_by(qualifier));
+        if set_apart.is_empty() {
+            all(&|source| source.is_called(qualifier))
+        } else {
+            set_apart
+        }
+    }
+
     /// The source that a wildcard's qualifier names.
     pub fn source_called(&self, qualifier: &Name) -> Result<usize, EngineError> {
         let text = &qualifier.text;
-        self.sources
-            .iter()
-            .position(|source| source.is_called(text))
-            .ok_or_else(|| {
-                EngineError::argument(say!(
-                    "there is no table or alias {text} here",
-                    "{text} という表または別名はありません"
-                ))
-                .at(qualifier.span)
-            })
+        self.called(text).first().copied().ok_or_else(|| {
+            EngineError::argument(say!(
+                "there is no table or alias {text} here",
+                "{text} という表または別名はありません"
+            ))
+            .at(qualifier.span)
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::flow::apps::AppId;
 use crate::flow::sql::message::Language;
+use crate::flow::sql::parse::MAX_STATEMENTS;
 
 fn parsed(source: &str) -> Script {
     let mut apps = AppMap::new();
@@ -391,5 +392,15 @@ proptest! {
         chars.splice(at..(at + 1).min(chars.len()), with.chars());
         let text: String = chars.into_iter().collect();
         parsed(&text);
+    }
+}
+
+#[test]
+fn a_script_of_very_many_statements_is_not_parsed_to_its_end() {
+    for statement in ["SELECT 1 AS x;", "SELECT;"] {
+        let script = parse(&statement.repeat(20_000), &ParseOptions::default());
+        let found = script.statements.len().max(script.diagnostics.len());
+        assert_eq!(found, MAX_STATEMENTS + 1);
+        assert!(script.has_errors());
     }
 }

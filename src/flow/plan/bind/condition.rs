@@ -13,7 +13,7 @@ use crate::flow::sql::position::Span;
 use crate::flow::sql::render;
 use crate::flow::value::CompareMode;
 
-use super::{Bind, Binder, Env};
+use super::{Bind, Binder, Env, record_number};
 use crate::flow::plan::catalog::Variable;
 use crate::flow::plan::filter::{Filter, List, Membership, Pattern, ServerOperator, ServerTest, ValueSet};
 use crate::flow::plan::push;
@@ -125,7 +125,7 @@ impl Binder<'_> {
         if !kind.is_comparable() {
             return Err(invalid_operator(left, operator.symbol(), &kind, span));
         }
-        let (bound_right, _) = self.value(env, right)?;
+        let (bound_right, right_kind) = self.value(env, right)?;
         self.warn_of_spelling(&kind, operator, left, right);
         let (operator, right) = match self.whole_seconds(&kind, operator, &bound_right) {
             Some(exact) => exact,
@@ -138,6 +138,12 @@ impl Binder<'_> {
                 .mode()
                 .ok_or_else(|| invalid_operator(left, operator.symbol(), &kind, span))?,
         };
+        if mode == CompareMode::RecordNumber {
+            let numeric = right_kind.is_numeric();
+            return Ok(record_number::compare(
+                bound_left, &kind, operator, right, numeric,
+            ));
+        }
         Ok(Filter::Compare {
             left: bound_left,
             operator,

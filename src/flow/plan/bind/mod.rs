@@ -5,6 +5,7 @@ mod condition;
 mod group;
 mod inline;
 mod order;
+mod record_number;
 mod select;
 mod source;
 mod value;
@@ -77,7 +78,20 @@ impl<'c> Binder<'c> {
 
     fn query_in_place(&mut self, query: &ast::Query, outer_ctes: usize) -> Bind<BoundQuery> {
         let mut bodies = Vec::new();
-        for cte in &query.ctes {
+        for (place, cte) in query.ctes.iter().enumerate() {
+            let name = &cte.name.text;
+            if query
+                .ctes
+                .iter()
+                .take(place)
+                .any(|other| other.name.text == *name)
+            {
+                return Err(EngineError::argument(say!(
+                    "WITH defines {name} twice",
+                    "WITH で {name} が 2 回定義されています"
+                ))
+                .at(cte.name.span));
+            }
             let (body, columns) = self.cte(cte, query)?;
             bodies.push(body);
             self.ctes.push(VisibleCte {

@@ -14,9 +14,7 @@ impl Binder<'_> {
     /// One table with its columns and the names that qualify them.
     pub fn source(&mut self, source: &Source) -> Bind<ScopeSource> {
         let mut bound = self.table(&source.table)?;
-        if let Some(alias) = &source.alias {
-            bound.qualifiers.push(alias.text.clone());
-        }
+        bound.alias = source.alias.as_ref().map(|alias| alias.text.clone());
         Ok(bound)
     }
 

@@ -16,6 +16,8 @@ use super::message::{Message, say};
 use super::position::Span;
 use crate::flow::apps::{AppId, AppMap};
 
+/// The most statements of a script (LNG-180).
+pub const MAX_STATEMENTS: usize = 20;
 /// How deep parentheses, functions, CASE and subqueries may nest: bounds the stack of everything that walks the tree.
 const MAX_DEPTH: usize = 32;
 
@@ -124,7 +126,8 @@ pub struct Parsed {
     pub span: Span,
 }
 
-/// Parses all statements. A statement with an error is left out and reported; parsing goes on after its `;`.
+/// Parses all statements, or one more than a script may have. A statement with an error is left out and reported;
+/// parsing goes on after its `;`.
 pub fn statements(tokens: &[Token], context: Context<'_>) -> (Vec<Parsed>, Vec<Problem>) {
     let mut parser = Parser {
         tokens,
@@ -138,6 +141,10 @@ pub fn statements(tokens: &[Token], context: Context<'_>) -> (Vec<Parsed>, Vec<P
     while parser.token().kind != TokenKind::End {
         if parser.eat_symbol(";") {
             continue;
+        }
+        // One more than there may be is enough to refuse the script.
+        if parsed.len() + parser.problems.len() > MAX_STATEMENTS {
+            break;
         }
         let start = parser.span();
         let result = parser.statement().and_then(|statement| {

@@ -9,12 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ast::{Expr, Gate, GateTest, InsertSource, Inspection, Name, Query, Source, Statement, Table};
 use super::diagnostic::{Problem, Severity, code};
 use super::message::say;
-use super::parse::Parsed;
+use super::parse::{MAX_STATEMENTS, Parsed};
 use super::position::Span;
 use super::walk::{self, Part};
 
-/// The most statements of a script (LNG-180).
-pub const MAX_STATEMENTS: usize = 20;
 /// The most temp tables alive at once.
 pub const MAX_TEMP_TABLES: usize = 16;
 /// The most variables of a script.
