@@ -197,7 +197,7 @@ fn network_and_profile_are_compared_first() {
         "--reason-file",
         &reason,
     ]);
-    assert_rejected(&desk, &none, "RUN_READ_FAILED");
+    assert_rejected(&desk, &none, "RECORD_NOT_FOUND");
     assert_eq!(text(&desk.run(), "lifecycle_status"), "ACTIVE");
 }
 

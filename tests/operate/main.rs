@@ -15,5 +15,6 @@ mod edited;
 mod hold;
 mod job_unlock;
 mod next_steps;
+mod printed_lines;
 mod resolve;
 mod unlock;

@@ -38,6 +38,7 @@ impl Words {
         values.set("network_id", facts.network_id.as_str());
         values.set("profile", facts.profile.as_str());
         values.set("run_id", run.run.run_id.as_str());
+        values.set("scheduled_for", run.run.as_of.as_str());
         values.set("ksql_flow_config", self.runner_config.clone().unwrap_or_default());
         match action {
             Action::RerunFrom(node_id) => values.set("node_id", node_id.as_str()),

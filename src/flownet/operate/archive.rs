@@ -101,6 +101,10 @@ pub struct Report {
     pub why: String,
     /// Who archived it before, and when.
     pub earlier: Option<(String, String)>,
+    /// Its scheduled time, once it was read; empty when it has none.
+    pub as_of: String,
+    /// Invocation that holds the lock which is in the way.
+    pub lock_owner: String,
 }
 
 /// Why a Run is not archived.
@@ -108,6 +112,7 @@ struct Refusal {
     code: &'static str,
     why: String,
     revision: Option<u64>,
+    lock_owner: String,
 }
 
 impl Refusal {
@@ -116,7 +121,15 @@ impl Refusal {
             code,
             why: why.into(),
             revision: None,
+            lock_owner: String::new(),
         }
+    }
+
+    /// The same about a Run with this revision.
+    fn at(revision: u64, code: &'static str, why: impl Into<String>) -> Self {
+        let mut refusal = Self::new(code, why);
+        refusal.revision = Some(revision);
+        refusal
     }
 }
 
@@ -219,10 +232,18 @@ impl Archiver<'_> {
             Ok(seen) => seen,
             Err(refusal) => return self.rejected(refusal, true),
         };
-        if early.is_archived() {
-            return self.already(&early, true);
+        let mut report = self.decided(&early);
+        if let Ok(run) = &early.run {
+            report.as_of.clone_from(&run.as_of);
         }
-        if let Err(refusal) = self.check(&early) {
+        report
+    }
+
+    fn decided(&self, early: &Seen) -> Report {
+        if early.is_archived() {
+            return self.already(early, true);
+        }
+        if let Err(refusal) = self.check(early) {
             return self.rejected(refusal, true);
         }
         match self.acquire() {
@@ -241,6 +262,8 @@ impl Archiver<'_> {
             lock_released,
             why: String::new(),
             earlier: None,
+            as_of: String::new(),
+            lock_owner: String::new(),
         }
     }
 
@@ -248,6 +271,7 @@ impl Archiver<'_> {
         Report {
             code: Some(refusal.code),
             why: refusal.why,
+            lock_owner: refusal.lock_owner,
             ..self.report(Outcome::Rejected, refusal.revision, lock_released)
         }
     }
@@ -265,7 +289,11 @@ impl Archiver<'_> {
         let (run, hold) = self
             .desk
             .any_run_and_hold(id)
-            .map_err(|failure| Refusal::new("RUN_READ_FAILED", failure.message))?;
+            .map_err(|failure| match failure.code.as_ref() {
+                // A mistyped id is no trouble with kintone.
+                "RECORD_NOT_FOUND" => Refusal::new("RECORD_NOT_FOUND", failure.message),
+                _ => Refusal::new("RUN_READ_FAILED", failure.message),
+            })?;
         let seen = Seen { run, hold };
         let (network, profile) = (&self.request.network.network_id, self.request.profile);
         if !seen.belongs(profile, network) {
@@ -289,21 +317,14 @@ impl Archiver<'_> {
             Err(_) if abandon && hold.is_none_or(|h| !h.stops(now)) => return Ok(()),
             Err(damaged) => {
                 let why = format!("{}; --abandon closes the Run when nobody holds it", damaged.error);
-                return Err(Refusal {
-                    code: "RUN_READ_FAILED",
-                    why,
-                    revision: Some(damaged.revision),
-                });
+                return Err(Refusal::at(damaged.revision, "RUN_READ_FAILED", why));
             }
         };
         if abandon && run.status == RunStatus::Success && self.is_contradicted(run) {
             return Ok(());
         }
-        may_archive(run, hold, abandon, now).map_err(|refusal| Refusal {
-            code: refusal.code,
-            why: refusal.why,
-            revision: Some(run.revision),
-        })
+        may_archive(run, hold, abandon, now)
+            .map_err(|refusal| Refusal::at(run.revision, refusal.code, refusal.why))
     }
 
     /// A Run that says SUCCESS while its other records say otherwise: nothing else closes it (D-09).
@@ -339,7 +360,11 @@ impl Archiver<'_> {
             warn: std::sync::Arc::clone(&request.warn),
         };
         Lease::acquire(wish).map_err(|e| match &e {
-            AcquireError::Conflict(_) => (Refusal::new("LOCK_CONFLICT", e.to_string()), true),
+            AcquireError::Conflict(held) => {
+                let mut refusal = Refusal::new("LOCK_CONFLICT", e.to_string());
+                refusal.lock_owner.clone_from(&held.owner_invocation_id);
+                (refusal, true)
+            }
             AcquireError::Unavailable(cause) => {
                 let free = cause.outcome() == Landed::NotApplied;
                 (Refusal::new("LOCK_UNAVAILABLE", e.to_string()), free)
@@ -404,11 +429,7 @@ impl Archiver<'_> {
                 "ARCHIVE_WRITE_FAILED"
             }
         };
-        let refusal = Refusal {
-            code,
-            why: error.to_string(),
-            revision: Some(seen.revision()),
-        };
+        let refusal = Refusal::at(seen.revision(), code, error.to_string());
         // A lost lock is somebody else's, or free.
         let free = lease.is_none_or(|lease| release(*lease));
         self.rejected(refusal, free)

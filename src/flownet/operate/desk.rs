@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use crate::flownet::clock::Clock;
-use crate::flownet::key;
 use crate::flownet::lease::change::{self, Apps, Change};
 use crate::flownet::lease::witness::{self, WitnessError};
 use crate::flownet::record::{DamagedRun, Hold, Run, hold, run};
-use crate::flownet::run::Failure;
 use crate::flownet::run::failure::remote_code;
+use crate::flownet::run::{Failure, gather};
 use crate::kintone::{self, App, BulkItem, Client, query};
 
 /// How often a command decides anew because somebody else was faster.
@@ -77,7 +76,7 @@ impl Desk {
 
     /// The same for a Run that may be damaged.
     pub(super) fn any_run_and_hold(&self, run_id: &str) -> Result<(Readable, Option<Hold>), Failure> {
-        let hold_key = key::hold_record_key(run_id)?;
+        let hold_key = gather::hold_key(run_id)?;
         let condition = query::and(&[
             query::one_of("record_type", &[run::RECORD_TYPE, hold::RECORD_TYPE]),
             query::one_of("run_id", &[run_id]),
@@ -102,10 +101,7 @@ impl Desk {
                 "MULTIPLE_RECORDS",
                 format!("there are several Runs {run_id}"),
             )),
-            (None, _) => Err(Failure::new(
-                "RECORD_NOT_FOUND",
-                format!("there is no Run {run_id}"),
-            )),
+            (None, _) => Err(gather::no_run(run_id)),
         }
     }
 

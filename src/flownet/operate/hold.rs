@@ -9,8 +9,8 @@ use crate::flownet::record::hold_event::HoldEvent;
 use crate::flownet::record::status::HoldState;
 use crate::flownet::record::{Hold, Run, hold};
 use crate::flownet::rule::operator::{Refusal, may_hold};
-use crate::flownet::run::Failure;
 use crate::flownet::run::ledger::{Entry, Stored as _};
+use crate::flownet::run::{Failure, gather};
 use crate::flownet::time::Timestamp;
 
 /// What is wanted.
@@ -70,7 +70,7 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Outcome, Failure> {
             "the reason must not be blank",
         ));
     }
-    let hold_key = key::hold_record_key(request.run_id)?;
+    let hold_key = gather::hold_key(request.run_id)?;
     rounds(|| round(desk, request, &hold_key))
 }
 

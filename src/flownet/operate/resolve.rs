@@ -351,7 +351,7 @@ fn earlier<'a>(
         }));
     }
     if request.replaces != Some(known.record_key.as_str()) {
-        return Err(Failure::new(
+        let mut failure = Failure::new(
             "RESOLUTION_EXISTS",
             format!(
                 "node '{}' was resolved to {} by {} at {} ({})",
@@ -359,7 +359,12 @@ fn earlier<'a>(
             ),
         )
         .fact("resolution_key", &known.record_key)
-        .fact("node_id", &state.node_id));
+        .fact("node_id", &state.node_id);
+        // A Resolution is corrected only while nothing can have been built on it.
+        if state.status == NodeStatus::Success {
+            failure.extra.explained_by = Some("RESOLUTION_IN_USE");
+        }
+        return Err(failure);
     }
     if state.status == NodeStatus::Success {
         return Err(Failure::new(

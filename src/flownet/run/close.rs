@@ -8,6 +8,7 @@ use crate::flownet::record::Run;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, RunStatus};
 use crate::flownet::rule::io_summary;
 use crate::flownet::rule::next_action::job_lock;
+use crate::flownet::rule::select::brake;
 use crate::flownet::time::Timestamp;
 
 /// How the invocation ended.
@@ -40,6 +41,7 @@ pub fn nothing_to_do(run: &Run) -> Finish {
         aggregate: RunStatus::Success,
         code: "NOOP_ALREADY_SUCCESS",
         retry_brake_node_ids: Vec::new(),
+        as_of: run.as_of.clone(),
         trouble: Vec::new(),
     }
 }
@@ -79,8 +81,10 @@ pub fn trouble(ledger: &Ledger, said: &[(String, String)]) -> Vec<Trouble> {
     nodes
         .filter_map(|node| {
             let attempts = ledger.attempts.iter().map(super::ledger::Entry::get);
-            let latest = attempts
-                .filter(|a| a.node_id == node.node_id && a.attempt_no == node.latest_attempt_no)
+            let own = attempts.filter(|a| a.node_id == node.node_id);
+            let latest = own
+                .clone()
+                .filter(|a| a.attempt_no == node.latest_attempt_no)
                 .next_back();
             let now = said.iter().find(|(node_id, _)| *node_id == node.node_id);
             let waits = node.status == NodeStatus::Waiting;
@@ -95,6 +99,8 @@ pub fn trouble(ledger: &Ledger, said: &[(String, String)]) -> Vec<Trouble> {
                 node_id: node.node_id.clone(),
                 status: node.status.as_str(),
                 reason: node.status_reason.clone(),
+                again: node.idempotent,
+                braked: brake(&node.node_id, own).is_some(),
                 told: now.is_some(),
                 detail: match (now, latest) {
                     (Some((_, text)), _) => text.clone(),

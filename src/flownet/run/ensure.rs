@@ -10,7 +10,7 @@ use crate::flownet::child::workdir;
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
 use crate::flownet::lease::{self, AcquireError, Change, Lease, Times, owner};
-use crate::flownet::record::status::RunStatus;
+use crate::flownet::record::status::{Lifecycle, RunStatus};
 use crate::flownet::record::{DamagedRun, Lock, Run, lock, run};
 use crate::flownet::rule::edited;
 use crate::kintone::{Record, query};
@@ -135,7 +135,10 @@ impl Inside<'_> {
         match self.ensure(&lease, prepared, &mut found) {
             Ok(Ensured::Done(run)) => self.release_noop(lease, &run),
             Ok(Ensured::Ready(ready)) => schedule::run(self.ctx, lease, *ready),
-            Err(failure) => Err(release_failed(lease, self.left_open(found.as_ref()), failure)),
+            Err(failure) => {
+                let failure = about(failure, found.as_ref());
+                Err(release_failed(lease, self.left_open(found.as_ref()), failure))
+            }
         }
     }
 
@@ -361,9 +364,26 @@ fn already_exists(run: &Run) -> Failure {
             run.run_id, run.business_key, run.status
         ),
     )
-    .fact("run_id", &run.run_id);
+    .fact("run_id", &run.run_id)
+    .fact("scheduled_for", &run.as_of);
+    if run.lifecycle == Lifecycle::Archived {
+        failure.extra.explained_by = Some("RUN_IS_ARCHIVED");
+    }
     failure.extra.blocked_run_ids.push(run.run_id.clone());
     failure
+}
+
+/// The Run that a failed start was about, for its next steps.
+fn about(failure: Failure, run: Option<&Run>) -> Failure {
+    let Some(run) = run else { return failure };
+    // MAX_ACTIVE_RUNS and the like are about another Run, and say so themselves.
+    let named = failure.facts.iter().any(|(name, _)| *name == "run_id");
+    let failure = failure.fact("scheduled_for", &run.as_of);
+    if named {
+        failure
+    } else {
+        failure.fact("run_id", &run.run_id)
+    }
 }
 
 fn refuse_missing(request: &Request) -> Result<(), Failure> {

@@ -109,7 +109,7 @@ pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<G
         damaged: Vec::new(),
     };
     let mine = query::one_of("run_id", &[run_id]);
-    let hold_key = key::hold_record_key(run_id)?;
+    let hold_key = hold_key(run_id)?;
     for record in client.all_by_id(state, &mine, &[])? {
         if record.text("run_id") != run_id {
             continue;
@@ -182,4 +182,14 @@ fn resolutions(
         }
     }
     Ok(found)
+}
+
+/// The record key of a Run's hold. An id that fits into no key is the id of no Run: mistyped, or pasted twice.
+pub fn hold_key(run_id: &str) -> Result<String, Failure> {
+    key::hold_record_key(run_id).map_err(|_| no_run(run_id))
+}
+
+/// There is no such Run.
+pub fn no_run(run_id: &str) -> Failure {
+    Failure::new("RECORD_NOT_FOUND", format!("there is no Run {run_id}"))
 }

@@ -42,6 +42,8 @@ pub struct Finish {
     pub code: &'static str,
     /// Braked nodes.
     pub retry_brake_node_ids: Vec<String>,
+    /// Its scheduled time; empty when it has none.
+    pub as_of: String,
     /// Nodes that need a look, with their status reason.
     pub trouble: Vec<Trouble>,
 }
@@ -57,6 +59,10 @@ pub struct Trouble {
     pub reason: String,
     /// What the runner said, if anything.
     pub detail: String,
+    /// Further starts may try it again, as far as its definition goes.
+    pub again: bool,
+    /// It failed so often in the same way that no start tries it again by itself.
+    pub braked: bool,
     /// It was told as a warning already, when it happened.
     pub told: bool,
     /// The lock of its job that kept it from being executed.

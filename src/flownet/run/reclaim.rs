@@ -23,11 +23,11 @@ pub fn free(ctx: &Context, network_id: &str, held: &Lock) -> Result<String, Fail
             // The owner file stays: a resume still needs it to settle the attempts of this owner.
             Ok(held.owner_invocation_id.clone())
         }
-        Verdict::Alive(pid) => Err(conflict(held, &format!("its process {pid} is running"))),
-        Verdict::JobAlive(pid) => Err(conflict(
+        Verdict::Alive(pid) => Err(busy(conflict(held, &format!("its process {pid} is running")))),
+        Verdict::JobAlive(pid) => Err(busy(conflict(
             held,
             &format!("its process is dead, but its job is still running as process {pid}; start again when it has ended"),
-        )
+        ))
         .fact("pid", pid.to_string())),
         Verdict::Unproved(why) => Err(conflict(held, &why)),
     }
@@ -84,6 +84,12 @@ fn release(ctx: &Context, network_id: &str, held: &Lock, evidence: &str) -> Resu
     }
 }
 
+/// Somebody is at work: there is nothing to free.
+fn busy(mut failure: Failure) -> Failure {
+    failure.extra.explained_by = Some("LOCK_OWNER_ALIVE");
+    failure
+}
+
 /// LOCK_CONFLICT with everything that the operator needs (BTR-40).
 fn conflict(held: &Lock, why: &str) -> Failure {
     let instance = match held.owner_instance_id() {
@@ -97,6 +103,6 @@ fn conflict(held: &Lock, why: &str) -> Failure {
             held.owner_invocation_id, held.lease_expires_at
         ),
     )
-    .fact("owner", &held.owner_invocation_id)
+    .fact("owner_invocation_id", &held.owner_invocation_id)
     .fact("expires", &held.lease_expires_at)
 }

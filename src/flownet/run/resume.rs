@@ -117,14 +117,20 @@ fn refuse_finished(inside: &Inside<'_>, run: &Run) -> Result<(), Failure> {
     if rerun_of_success || (run.lifecycle == Lifecycle::Active && run.resume_allowed) {
         return Ok(());
     }
-    Err(Failure::new(
-        "RUN_NOT_RESUMABLE",
+    let mut failure = Failure::new("RUN_NOT_RESUMABLE", String::new()).fact("run_id", &run.run_id);
+    failure.message = if run.lifecycle == Lifecycle::Archived {
         format!(
-            "Run {} is {}; start its work again under another business key",
-            run.run_id, run.lifecycle
-        ),
-    )
-    .fact("run_id", &run.run_id))
+            "Run {} is archived; start its work again under another business key",
+            run.run_id
+        )
+    } else {
+        failure.extra.explained_by = Some("RESUME_NOT_ALLOWED");
+        format!(
+            "resume_allowed of Run {} is false: it may not be resumed",
+            run.run_id
+        )
+    };
+    Err(failure)
 }
 
 /// The profile must be what it was when the Run was made (RUN-11).

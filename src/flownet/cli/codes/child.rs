@@ -159,6 +159,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                 "元のファイルに戻してから再開する",
             ),
             RESUME,
+            ABANDON,
             CORRECTION_KEY,
         ],
     ),

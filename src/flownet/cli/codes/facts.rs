@@ -39,9 +39,24 @@ impl Facts {
         self.replace(template, str::to_owned)
     }
 
-    /// Fills a command line: values are quoted for a POSIX shell where necessary.
+    /// Fills a command line: values are quoted for a POSIX shell where necessary. What stands in brackets is left out when
+    /// its value is not known.
     pub fn fill_command(&self, template: &str) -> String {
-        self.replace(template, quoted)
+        let mut line = String::with_capacity(template.len());
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once('[') {
+            let (optional, tail) = after.split_once(']').unwrap_or((after, ""));
+            line.push_str(before);
+            let name = optional
+                .split_once('{')
+                .and_then(|(_, name)| name.split_once('}'));
+            if name.is_none_or(|(name, _)| self.get(name).is_some()) {
+                line.push_str(optional);
+            }
+            rest = tail;
+        }
+        line.push_str(rest);
+        self.replace(&line, quoted)
     }
 
     fn replace(&self, template: &str, write: impl Fn(&str) -> String) -> String {
@@ -92,6 +107,10 @@ mod tests {
         assert_eq!(
             facts.fill("Run {run_id} of {profile} {"),
             "Run run 1 of <profile> {"
+        );
+        assert_eq!(
+            facts.fill_command("a[ --b {b}][ --run {run_id}] c"),
+            "a --run 'run 1' c"
         );
         facts.set("run_id", "it's");
         assert_eq!(facts.fill_command("{run_id}"), r"'it'\''s'");

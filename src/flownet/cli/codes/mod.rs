@@ -264,6 +264,7 @@ mod tests {
                 let Some(line) = step.command.strip_prefix("ksql-flownet ") else {
                     continue;
                 };
+                let line = line.replace(['[', ']'], "");
                 let line = line.split(" > ").next().unwrap_or_default();
                 let mut words = line.split(' ').map(str::to_owned);
                 let name = words.next().unwrap_or_default();

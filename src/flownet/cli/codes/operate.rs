@@ -176,7 +176,15 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The attempt was resolved before in another way.",
             "この試行はすでに別の結果で確定されています。",
         ),
-        &[SHOW_RUN, RESUME, CORRECT],
+        &[SHOW_RUN, CORRECT],
+    ),
+    refused(
+        "RESOLUTION_IN_USE",
+        text(
+            "The attempt was resolved before, and the nodes behind it may have run on that.",
+            "この試行はすでに確定され、それに基づいて下流が実行された可能性があります。",
+        ),
+        &[SHOW_RUN, RESUME],
     ),
     refused(
         "RESOLUTION_NOT_FOUND",

@@ -166,6 +166,15 @@ pub(super) const ENTRIES: &[Entry] = &[
         &[SHOW_NETWORK, FORCE_UNLOCK],
     ),
     entry(
+        "LOCK_OWNER_ALIVE",
+        ExitClass::Locked,
+        text(
+            "Another command, or its job, is at work on this network.",
+            "別のコマンド、またはそのジョブがこのネットワークで実行中です。",
+        ),
+        &[SHOW_NETWORK, LATER],
+    ),
+    entry(
         "LOCK_UNAVAILABLE",
         ExitClass::Remote,
         text(
@@ -194,7 +203,32 @@ pub(super) const ENTRIES: &[Entry] = &[
             "As many unfinished Runs exist as max_active_runs allows.",
             "未完了の Run が max_active_runs の上限に達しています。",
         ),
-        &[SHOW_NETWORK, RESUME, ARCHIVE],
+        &[SHOW_NETWORK, SHOW_RUN, ABANDON],
+    ),
+    refused(
+        "RUN_IS_ARCHIVED",
+        text(
+            "The Run of this business key is archived and keeps the key.",
+            "この業務キーの Run は保管済みで、キーは使われたままです。",
+        ),
+        &[SHOW_RUN, CORRECTION_KEY],
+    ),
+    refused(
+        "RESUME_NOT_ALLOWED",
+        text(
+            "The Run may not be resumed: its field resume_allowed says no.",
+            "Run の resume_allowed が「いいえ」のため再開できません。",
+        ),
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
+    ),
+    entry(
+        "NOT_TRIED_AGAIN",
+        ExitClass::NodeFailed,
+        text(
+            "The failed nodes are not idempotent: no start tries them again.",
+            "失敗したノードは冪等でないため、自動では再試行しません。",
+        ),
+        &[SHOW_RUN, ARCHIVE, CORRECTION_KEY],
     ),
     refused(
         "RUN_ON_HOLD",
@@ -256,7 +290,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "A node to run again is not idempotent.",
             "再実行するノードの中に冪等でないものがあります。",
         ),
-        &[SHOW_RUN, CORRECTION_KEY],
+        &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     ),
     refused(
         "RERUN_FROM_SUCCESS_RUN",

@@ -142,8 +142,8 @@ pub(in crate::flownet::cli) const RECORD_JOB_UNLOCK: Step = step(
 );
 /// A fresh key.
 pub(in crate::flownet::cli) const CORRECTION_KEY: Step = step(
-    "ksql-flownet run-network {network} --business-key {correction_key}",
-    "runs the period again under another business key",
+    "ksql-flownet run-network {network} --business-key {correction_key}[ --scheduled-for {scheduled_for}]",
+    "runs the same period again under another business key",
     "別の業務キーで同じ期間を実行し直す",
 );
 /// A fault of ours.

@@ -52,6 +52,11 @@ pub fn facts_of_words(command: &Command, words: &Words) -> Facts {
         ("business_key", "--business-key"),
         ("scheduled_for", "--scheduled-for"),
         ("reason_file", "--reason-file"),
+        ("evidence_ref", "--evidence-ref"),
+        ("person", "--stop-confirmed-by"),
+        ("stop_evidence_ref", "--stop-evidence-ref"),
+        ("approver", "--approved-by"),
+        ("owner_invocation_id", "--expected-owner-invocation-id"),
     ] {
         if let Some(value) = words.value(flag) {
             known.set(fact, value);

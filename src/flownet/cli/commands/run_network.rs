@@ -240,25 +240,37 @@ fn unfinished(finish: &Finish, known: &[(&'static str, String)]) -> Failure {
         finish.code,
         format!("Run {} is {}", finish.run_id, finish.aggregate),
     )
-    .fact("run_id", finish.run_id.clone());
+    .fact("run_id", finish.run_id.clone())
+    .fact("scheduled_for", finish.as_of.clone());
     for (name, value) in known {
         failure = failure.fact(name, value.clone());
     }
     for node in &finish.trouble {
         failure = failure.detail(trouble(node, true));
     }
+    let failed = matches!(finish.code, "NODE_FAILED_OR_BLOCKED" | "NODE_CANCELLED");
     let locked = finish.trouble.iter().find_map(|n| Some((n, n.job_key.as_ref()?)));
-    match locked {
+    let mut open = finish.trouble.iter().filter(|node| node.again);
+    let braked = open
+        .next()
+        .filter(|first| first.braked && open.all(|node| node.braked));
+    let (entry, node) = match (locked, braked) {
         // Only where the lock is what keeps the Run from going on.
-        Some((node, job_key)) if finish.code == "NODES_DEFERRED" => failure
-            .explained_by(Some("JOB_LOCK_HELD"))
-            .fact("job_key", job_key.clone())
-            .fact("node_id", node.node_id.clone()),
-        _ => match finish.trouble.first() {
-            Some(node) => failure.fact("node_id", node.node_id.clone()),
-            None => failure,
-        },
+        (Some((node, job_key)), _) if finish.code == "NODES_DEFERRED" => {
+            failure = failure.fact("job_key", job_key.clone());
+            (Some("JOB_LOCK_HELD"), Some(&node.node_id))
+        }
+        (_, Some(node)) if failed => (Some("RETRY_BRAKE"), Some(&node.node_id)),
+        _ if failed && !finish.trouble.iter().any(|node| node.again) => (
+            Some("NOT_TRIED_AGAIN"),
+            finish.trouble.first().map(|n| &n.node_id),
+        ),
+        _ => (None, finish.trouble.first().map(|n| &n.node_id)),
+    };
+    if let Some(node_id) = node {
+        failure = failure.fact("node_id", node_id.clone());
     }
+    failure.explained_by(entry)
 }
 
 /// Status and reason of a node, and what was said of it.

@@ -54,7 +54,9 @@ pub fn run(
     )
     .map_err(translate)?;
     let requests = traffic(&desk.client, output);
-    let facts = run_facts(&network.network_id, &settings.profile);
+    let mut facts = run_facts(&network.network_id, &settings.profile);
+    facts.push(("scheduled_for", report.as_of.clone()));
+    facts.push(("owner_invocation_id", report.lock_owner.clone()));
     if output.choices().json || !output.choices().quiet || code_of_failure(&report).is_some() {
         output.json(&line(&report));
     }
