@@ -83,6 +83,22 @@ fn a_preview_reads_the_file_and_writes_nothing() {
 }
 
 #[test]
+fn another_encoding_is_named_with_the_words_that_choose_it() {
+    let (_sandbox, bench) = start(&IMPORT.replace(" ENCODING SJIS", ""));
+    let path = source(&bench, b"code,name,n\r\nZ9,\x93\xfa,7\r\n");
+    let ended = bench.line(&format!("run -f load.sql --import-csv source={path}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(
+        ended.stderr.contains("write FROM CSV name ENCODING SJIS"),
+        "{ended:?}"
+    );
+    assert!(
+        !ended.stderr.contains("stays written"),
+        "nothing was written: {ended:?}"
+    );
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_before_any_request() {
     let (sandbox, bench) = start(IMPORT);
     sandbox.clear_log();

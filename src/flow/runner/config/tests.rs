@@ -267,3 +267,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_json() {
+    assert_eq!(
+        load(&format!("\u{feff}{}", with(""))).map(|profile| profile.name),
+        Ok("p".to_owned())
+    );
+}
