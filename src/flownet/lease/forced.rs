@@ -9,6 +9,7 @@ use crate::flownet::record::Lock;
 use crate::flownet::record::lock::{FORCE_RELEASED, release_fields};
 use crate::flownet::record::operation::{Columns, Operation};
 use crate::flownet::record::status::AttemptStatus;
+use crate::flownet::time::Timestamp;
 use crate::kintone::{self, App, BulkItem, Target, Update};
 
 /// Who releases whose lock, and on what evidence.
@@ -93,17 +94,10 @@ impl Forced<'_> {
             .with("stop_detail", self.stop_detail)
     }
 
-    /// Releases the lock exactly as it was decided on: any change of it in between refuses the whole request.
-    pub fn release(
-        &self,
-        store: &dyn Store,
-        clock: &dyn Clock,
-        state: &App,
-        audit: &App,
-    ) -> Result<u64, ForcedError> {
-        let now = clock.now();
+    /// The tombstone and the audit record, and the key of the latter. Any change of the lock since the decision refuses them.
+    pub fn items<'b>(&self, state: &'b App, audit: &'b App, now: Timestamp) -> (Vec<BulkItem<'b>>, String) {
         let after = self.lock.revision + 1;
-        let tombstone = key::released_lock_record_key(&self.lock.lock_key, &self.lock.lease_token);
+        let tombstone = self.tombstone();
         let operation = Operation {
             record_key: format!("OP:{}", self.event_id),
             run_id: "",
@@ -117,7 +111,7 @@ impl Forced<'_> {
             },
             event: self.event(&now.iso_ms(), after),
         };
-        let items = [
+        let items = vec![
             BulkItem::Update {
                 app: state,
                 update: Update {
@@ -131,9 +125,25 @@ impl Forced<'_> {
                 records: vec![operation.to_fields()],
             },
         ];
-        match witness::send(store, clock, audit, &items, &operation.record_key) {
-            Ok(()) => Ok(after),
-            Err(WitnessError::Changed(_)) => Err(who_was_first(store, state, &tombstone)),
+        (items, operation.record_key)
+    }
+
+    fn tombstone(&self) -> String {
+        key::released_lock_record_key(&self.lock.lock_key, &self.lock.lease_token)
+    }
+
+    /// Releases the lock exactly as it was decided on: any change of it in between refuses the whole request.
+    pub fn release(
+        &self,
+        store: &dyn Store,
+        clock: &dyn Clock,
+        state: &App,
+        audit: &App,
+    ) -> Result<u64, ForcedError> {
+        let (items, witness) = self.items(state, audit, clock.now());
+        match witness::send(store, clock, audit, &items, &witness) {
+            Ok(()) => Ok(self.lock.revision + 1),
+            Err(WitnessError::Changed(_)) => Err(who_was_first(store, state, &self.tombstone())),
             Err(WitnessError::Refused(e)) => Err(ForcedError::Refused(e)),
             Err(WitnessError::Undecided(e)) => Err(ForcedError::Unconfirmed(e)),
         }

@@ -10,6 +10,7 @@ pub mod error;
 mod fence;
 pub mod forced;
 mod foreign;
+mod handover;
 mod heartbeat;
 pub mod owner;
 pub mod reclaim;
@@ -34,7 +35,7 @@ use crate::flownet::clock::{Clock, uuid};
 use crate::flownet::key;
 use crate::flownet::record::lock::Acquire;
 use crate::flownet::record::status::AttemptStatus;
-use crate::kintone::{App, ErrorKind, Outcome};
+use crate::kintone::{App, ErrorKind, Fields, Outcome};
 
 /// Tries of the lock insert before it counts as unavailable (D-03).
 const ACQUIRE_TRIES: u32 = 5;
@@ -136,6 +137,20 @@ impl Lease {
     ///
     /// A held lock is a conflict whatever its lease says; see [`reclaim`] for the proof that frees one.
     pub fn acquire(request: Request) -> Result<Self, AcquireError> {
+        Self::take(request, insert)
+    }
+
+    /// Takes the lock from an owner that is proved dead, in one request with the record of that (D-08).
+    pub fn acquire_from(request: Request, dead: &forced::Forced<'_>) -> Result<Self, AcquireError> {
+        Self::take(request, |request, token| {
+            handover::take_over(request, token, dead)
+        })
+    }
+
+    fn take(
+        request: Request,
+        put: impl FnOnce(&Request, &str) -> Result<(u64, u64), AcquireError>,
+    ) -> Result<Self, AcquireError> {
         let token = uuid().map_err(AcquireError::Randomness)?;
         let owner_file = request
             .owner_dir
@@ -145,7 +160,7 @@ impl Lease {
             .map_err(AcquireError::OwnerFile)?;
         let held_key = request.held_key.clone();
         let made = request.clock.instant();
-        match insert(&request, &held_key, &token) {
+        match put(&request, &token) {
             Ok((record_id, revision)) => {
                 let shared = Arc::new(Shared {
                     tombstone_key: key::released_lock_record_key(&request.lock_key, &token),
@@ -311,12 +326,12 @@ impl Drop for Lease {
     }
 }
 
-/// Inserts the held record; decides a lost answer by reading it back (ADJ-07). Gives its id and revision.
-fn insert(request: &Request, held_key: &str, token: &str) -> Result<(u64, u64), AcquireError> {
+/// The held record of this owner.
+fn held_fields(request: &Request, token: &str) -> Fields {
     let now = request.clock.now();
     let lease_ms = i64::try_from(request.times.lease.as_millis()).unwrap_or(i64::MAX);
-    let fields = Acquire {
-        record_key: held_key,
+    Acquire {
+        record_key: &request.held_key,
         lock_key: &request.lock_key,
         profile: &request.profile,
         owner: &request.owner,
@@ -325,7 +340,12 @@ fn insert(request: &Request, held_key: &str, token: &str) -> Result<(u64, u64), 
         now,
         expires: now.plus_ms(lease_ms),
     }
-    .to_fields();
+    .to_fields()
+}
+
+/// Inserts the held record; decides a lost answer by reading it back (ADJ-07). Gives its id and revision.
+fn insert(request: &Request, token: &str) -> Result<(u64, u64), AcquireError> {
+    let fields = held_fields(request, token);
     let mut tries = 0;
     loop {
         let error = match request.store.add(&request.state, &fields) {
@@ -335,7 +355,7 @@ fn insert(request: &Request, held_key: &str, token: &str) -> Result<(u64, u64), 
         tries += 1;
         let refused = error.outcome() == Outcome::NotApplied;
         if !refused || matches!(error.kind(), ErrorKind::Invalid | ErrorKind::DatabaseLock) {
-            match store::lock_record(&*request.store, &request.state, held_key) {
+            match store::lock_record(&*request.store, &request.state, &request.held_key) {
                 Ok(Some(lock)) if lock.lease_token == token => {
                     return Ok((lock.record_id, lock.revision));
                 }

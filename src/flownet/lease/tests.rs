@@ -1,6 +1,7 @@
 //! The lease against a kintone that loses answers, refuses, and changes under its hands.
 
 mod clock;
+mod handover;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -43,6 +44,8 @@ struct World {
     fates: VecDeque<Fate>,
     late: Vec<Vec<Write>>,
     bulks: usize,
+    /// A unique key that a request gives up is free for later requests only.
+    keys_stay_taken: bool,
 }
 
 #[derive(Clone)]
@@ -71,10 +74,8 @@ impl World {
             match write {
                 Write::Insert(app, fields) => {
                     let key = fields.get("record_key").cloned();
-                    if copy
-                        .iter()
-                        .any(|r| r.app == *app && r.fields.get("record_key") == key.as_ref())
-                    {
+                    let clash = |r: &Row| r.app == *app && r.fields.get("record_key") == key.as_ref();
+                    if copy.iter().any(clash) || self.keys_stay_taken && self.rows.iter().any(clash) {
                         return Err((at, 400, "CB_VA01"));
                     }
                     let id = copy.len() as u64 + 1;

@@ -3,6 +3,7 @@
 use super::close::{self, release_failed};
 use super::context::{Context, Request, WhichRun};
 use super::failure::Failure;
+use super::reclaim::Dead;
 use super::resume::Success;
 use super::{Finish, create, gather, prepare, reclaim, resume, schedule};
 use crate::flownet::child::process_table::ProcessTable;
@@ -45,10 +46,7 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
     let keys = keys(ctx, request)?;
     clear_leftovers(ctx, request);
     let seen = look(ctx, request, &keys, false)?;
-    let mut dead_owner = None;
-    if let Some(held) = &seen.lock {
-        dead_owner = Some(reclaim::free(ctx, &request.network.network_id, held)?);
-    }
+    let mut dead_owner = seen.lock.map(|held| reclaim::prove(ctx, &held)).transpose()?;
     let found = seen.run;
     check_identity(ctx, request, found.as_ref())?;
     let mut prepared = None;
@@ -72,7 +70,7 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
         request,
         keys: &keys,
         invocation_id,
-        dead_owner,
+        dead_owner: dead_owner.map(|dead| dead.invocation_id().to_owned()),
     };
     inside.go(lease, prepared)
 }
@@ -95,7 +93,7 @@ fn close_what_is_left(ctx: &Context, request: &Request, keys: &Keys, run: &Run) 
                 request,
                 keys,
                 invocation_id,
-                dead_owner,
+                dead_owner: dead_owner.map(|dead| dead.invocation_id().to_owned()),
             };
             inside.go(lease, None)
         }
@@ -424,31 +422,34 @@ fn take_lock(
     request: &Request,
     keys: &Keys,
     invocation_id: &str,
-    dead_owner: &mut Option<String>,
+    dead_owner: &mut Option<Dead>,
 ) -> Result<Lease, Failure> {
-    loop {
-        let wish = lease::Request {
-            store: std::sync::Arc::new(ctx.client.clone()),
-            clock: std::sync::Arc::clone(&ctx.clock),
-            state: ctx.state.clone(),
-            audit: ctx.audit.clone(),
-            lock_key: keys.lock.clone(),
-            held_key: keys.held_lock.clone(),
-            profile: ctx.profile.clone(),
-            owner: invocation_id.to_owned(),
-            instance: ctx.instance.clone(),
-            times: Times {
-                lease: lease_time(request),
-                heartbeat: std::time::Duration::from_secs(request.network.lock.heartbeat_sec),
-            },
-            owner_dir: Some(ctx.owner_dir()),
-            warn: std::sync::Arc::clone(&ctx.warn),
-        };
-        match Lease::acquire(wish) {
-            Err(AcquireError::Conflict(held)) if dead_owner.is_none() => {
-                *dead_owner = Some(reclaim::free(ctx, &request.network.network_id, &held)?);
-            }
+    let wish = || lease::Request {
+        store: std::sync::Arc::new(ctx.client.clone()),
+        clock: std::sync::Arc::clone(&ctx.clock),
+        state: ctx.state.clone(),
+        audit: ctx.audit.clone(),
+        lock_key: keys.lock.clone(),
+        held_key: keys.held_lock.clone(),
+        profile: ctx.profile.clone(),
+        owner: invocation_id.to_owned(),
+        instance: ctx.instance.clone(),
+        times: Times {
+            lease: lease_time(request),
+            heartbeat: std::time::Duration::from_secs(request.network.lock.heartbeat_sec),
+        },
+        owner_dir: Some(ctx.owner_dir()),
+        warn: std::sync::Arc::clone(&ctx.warn),
+    };
+    if dead_owner.is_none() {
+        match Lease::acquire(wish()) {
+            Err(AcquireError::Conflict(held)) => *dead_owner = Some(reclaim::prove(ctx, &held)?),
             other => return other.map_err(Failure::from),
         }
+    }
+    match dead_owner {
+        Some(dead) => Ok(dead.succeed(ctx, &request.network.network_id, wish())??),
+        // Set above.
+        None => Ok(Lease::acquire(wish())?),
     }
 }

@@ -4,25 +4,32 @@ use super::context::Context;
 use super::failure::Failure;
 use crate::flownet::child::process_table::ProcessTable;
 use crate::flownet::clock::uuid;
-use crate::flownet::lease::forced::{Forced, ForcedError};
+use crate::flownet::lease::forced::Forced;
 use crate::flownet::lease::reclaim::{Verdict, examine};
+use crate::flownet::lease::{self, AcquireError, Lease};
 use crate::flownet::record::status::AttemptStatus;
 use crate::flownet::record::{Lock, attempt};
 use crate::kintone::query;
 
-/// Frees `held` if its owner is proved dead; returns the dead owner's id.
-pub fn free(ctx: &Context, network_id: &str, held: &Lock) -> Result<String, Failure> {
+/// An owner that is proved dead, and the lock that it left.
+pub struct Dead {
+    lock: Lock,
+    evidence: String,
+}
+
+/// Proves that the owner of `held` is dead; anything else is a conflict.
+pub fn prove(ctx: &Context, held: &Lock) -> Result<Dead, Failure> {
     if !ctx.auto_reclaim {
         return Err(conflict(held, "automatic release is switched off"));
     }
     let attempts = running_attempts(ctx, &held.owner_invocation_id)?;
     let table = ProcessTable::default();
     match examine(held, &ctx.owner_dir(), &table, &attempts, ctx.clock.now()) {
-        Verdict::Dead(evidence) => {
-            release(ctx, network_id, held, &evidence)?;
-            // The owner file stays: a resume still needs it to settle the attempts of this owner.
-            Ok(held.owner_invocation_id.clone())
-        }
+        // The owner file stays: a resume still needs it to settle the attempts of this owner.
+        Verdict::Dead(evidence) => Ok(Dead {
+            lock: held.clone(),
+            evidence,
+        }),
         Verdict::Alive(pid) => Err(busy(conflict(held, &format!("its process {pid} is running")))),
         Verdict::JobAlive(pid) => Err(busy(conflict(
             held,
@@ -51,36 +58,42 @@ fn running_attempts(ctx: &Context, invocation_id: &str) -> Result<Vec<String>, F
         .collect())
 }
 
-fn release(ctx: &Context, network_id: &str, held: &Lock, evidence: &str) -> Result<(), Failure> {
-    let event_id = format!("net_unlock_{}", uuid()?);
-    let by = format!("auto:{}", ctx.host);
-    let forced = Forced {
-        event_id: &event_id,
-        network_id,
-        lock: held,
-        service_principal: &by,
-        requested_by: &ctx.requested_by,
-        stop_confirmed_by: &by,
-        stop_method: "local_pid",
-        stop_evidence_ref: evidence,
-        stop_detail: evidence,
-        reason: "the owner of the lock is proved dead",
-        evidence_ref: evidence,
-    };
-    match forced.release(&ctx.client, &*ctx.clock, &ctx.state, &ctx.audit) {
-        Ok(_) => {
+impl Dead {
+    /// Its invocation.
+    pub fn invocation_id(&self) -> &str {
+        &self.lock.owner_invocation_id
+    }
+
+    /// Takes its lock.
+    pub fn succeed(
+        &self,
+        ctx: &Context,
+        network_id: &str,
+        wish: lease::Request,
+    ) -> Result<Result<Lease, AcquireError>, Failure> {
+        let event_id = format!("net_unlock_{}", uuid()?);
+        let by = format!("auto:{}", ctx.host);
+        let forced = Forced {
+            event_id: &event_id,
+            network_id,
+            lock: &self.lock,
+            service_principal: &by,
+            requested_by: &ctx.requested_by,
+            stop_confirmed_by: &by,
+            stop_method: "local_pid",
+            stop_evidence_ref: &self.evidence,
+            stop_detail: &self.evidence,
+            reason: "the owner of the lock is proved dead",
+            evidence_ref: &self.evidence,
+        };
+        let taken = Lease::acquire_from(wish, &forced);
+        if taken.is_ok() {
             (ctx.warn)(format!(
-                "the network lock of dead invocation {} was released ({evidence})",
-                held.owner_invocation_id
+                "the network lock of dead invocation {} was released ({})",
+                self.lock.owner_invocation_id, self.evidence
             ));
-            Ok(())
         }
-        // Another start proved the same and was first: the lock is free, and whoever inserts it next has it.
-        Err(ForcedError::ByOther) => Ok(()),
-        Err(ForcedError::Changed) => Err(conflict(held, "it changed hands while it was being examined")),
-        Err(e @ (ForcedError::Refused(_) | ForcedError::Unconfirmed(_) | ForcedError::Broken(_))) => {
-            Err(Failure::new("LOCK_UNAVAILABLE", e.to_string()))
-        }
+        Ok(taken)
     }
 }
 

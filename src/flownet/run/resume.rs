@@ -26,21 +26,16 @@ use crate::flownet::time::Timestamp;
 use crate::kintone::query;
 
 /// Did the owner that was just proved dead work on this Run? Then this start carries its work on (D-08).
+///
+/// An owner may die before it has recorded its own invocation: then the one that it was about to carry on is still open.
 pub fn is_interrupted_by(inside: &Inside<'_>, run: &Run) -> Result<bool, Failure> {
     let Some(dead) = &inside.dead_owner else {
         return Ok(false);
     };
     let key = key::invocation_record_key(dead)?;
-    let page = inside.ctx.client.records(
-        &inside.ctx.audit,
-        &query::one_of("record_key", &[&key]),
-        &[],
-        false,
-    )?;
-    Ok(page
-        .records
-        .iter()
-        .any(|r| r.text("record_key") == key && r.text("run_id") == run.run_id))
+    let condition = query::or(&[query::one_of("record_key", &[&key]), open_invocations_of(run)]);
+    let found = inside.ctx.client.all_by_id(&inside.ctx.audit, &condition, &[])?;
+    Ok(found.iter().any(|r| r.text("run_id") == run.run_id))
 }
 
 /// Prepares an existing Run for the scheduler.
@@ -489,15 +484,18 @@ pub fn confirm_success(ctx: &Context, run: &Run) -> Result<Success, Failure> {
     })
 }
 
-/// Invocations of a Run that have not ended.
-fn open_invocations(ctx: &Context, run: &Run) -> Result<Vec<Invocation>, Failure> {
-    let condition = query::and(&[
+fn open_invocations_of(run: &Run) -> String {
+    query::and(&[
         query::one_of("record_type", &[invocation::RECORD_TYPE]),
         query::one_of("run_id", &[&run.run_id]),
         query::one_of("status", &[AttemptStatus::Running.as_str()]),
-    ]);
+    ])
+}
+
+/// Invocations of a Run that have not ended.
+fn open_invocations(ctx: &Context, run: &Run) -> Result<Vec<Invocation>, Failure> {
     let mut open = Vec::new();
-    for record in ctx.client.all_by_id(&ctx.audit, &condition, &[])? {
+    for record in ctx.client.all_by_id(&ctx.audit, &open_invocations_of(run), &[])? {
         if record.text("run_id") == run.run_id {
             open.push(Invocation::from_record(&record)?);
         }
