@@ -137,6 +137,12 @@ impl Reading {
     pub fn error_message(&self) -> Option<&str> {
         self.result.as_ref()?.error_message.as_deref()
     }
+
+    /// Why the result is none, or cannot be believed; empty when it can. Of a node with inputs the record holds only the
+    /// files.
+    pub fn doubts(&self) -> String {
+        self.details.join("; ")
+    }
 }
 
 /// The end of an attempt, as stored (REC-24). Counts are 0 and optional values absent without a valid result.

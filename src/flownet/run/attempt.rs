@@ -346,6 +346,10 @@ impl<'a> Trial<'a> {
                     if let Some(text) = reading.error_message() {
                         warn(format!("node '{node}': {text}"));
                     }
+                    let doubts = reading.doubts();
+                    if !doubts.is_empty() && verdict.attempt.error_message.as_ref() != Some(&doubts) {
+                        warn(format!("node '{node}': {doubts}"));
+                    }
                     let kept =
                         workdir::keep_stderr(&self.ctx.runner.workdir, &self.attempt_id, &exit.stderr_tail);
                     match kept {
