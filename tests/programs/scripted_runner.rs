@@ -3,7 +3,7 @@
 //! It keeps the JOB log exactly as kSQL-Flow does (lock record, start mark, end) and appends one line per execution to
 //! `executions.log`, so that a test can count how often a job really ran. The folder of both files is in
 //! `SCRIPTED_RUNNER_DIR`; the plan maps a job id to `{"ends": [...], "sleep_ms": n}`, one end per execution, the last
-//! one for all further ones. Ends: SUCCESS, FAILED, CANCELLED, NO_RESULT (the log says SUCCESS), VANISH (dies after its
+//! one for all further ones. CSV inputs are read and checked, CSV outputs get one line. Ends: SUCCESS, FAILED, CANCELLED, NO_RESULT (the log says SUCCESS), VANISH (dies after its
 //! start mark, the log says RUNNING), CRASH (dies before anything), WRONG_JOB.
 
 use std::collections::HashMap;
@@ -12,6 +12,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
+use ksql_flownet::flownet::canonical_json::sha256_hex;
 use ksql_flownet::kintone::{App, BaseUrl, Client, Config, ErrorKind, Fields, Secret, Target};
 use serde_json::{Value, json};
 
@@ -147,6 +148,11 @@ fn run(flags: &HashMap<&str, &str>) -> i32 {
         "CANCELLED" => ("CANCELLED", "CANCELLED", 3, "CANCELLED"),
         _ => ("SUCCESS", "OK", 0, "SUCCESS"),
     };
+    if status == "SUCCESS" {
+        for (_, path) in named("--export-csv") {
+            fs::write(path, format!("job\n{job}\n")).expect("output");
+        }
+    }
     let ended = Fields::new()
         .text("status", logged)
         .text("job_key", "")
@@ -163,6 +169,22 @@ fn run(flags: &HashMap<&str, &str>) -> i32 {
     exit_code
 }
 
+/// Values `name=path` of an option that may be given several times.
+fn named(option: &str) -> Vec<(String, PathBuf)> {
+    let args: Vec<String> = std::env::args().collect();
+    args.windows(2)
+        .filter(|w| w[0] == option)
+        .filter_map(|w| w[1].split_once('='))
+        .map(|(name, path)| (name.to_owned(), PathBuf::from(path)))
+        .collect()
+}
+
+fn receipt(name: &str, path: &Path) -> Value {
+    let bytes = fs::read(path).expect("CSV file");
+    let rows = bytes.split(|b| *b == b'\n').count().saturating_sub(2);
+    json!({"name": name, "sha256": sha256_hex(&bytes), "bytes": bytes.len(), "rows": rows, "encoding": "utf8"})
+}
+
 fn write_result(
     flags: &HashMap<&str, &str>,
     job: &str,
@@ -174,7 +196,7 @@ fn write_result(
 ) {
     let error = json!({"category": "SQL", "code": code, "message": "as planned", "retryable": false,
         "detailsTruncated": false});
-    let result = json!({"formatVersion": 1, "kind": "EXECUTION_RESULT", "contract": "ksql-flow.execution/v1",
+    let mut result = json!({"formatVersion": 1, "kind": "EXECUTION_RESULT", "contract": "ksql-flow.execution/v1",
         "correlationId": flags["--correlation-id"], "attemptId": flags["--attempt-id"], "executionId": execution,
         "jobId": job, "profile": flags["--profile"], "status": status, "resultCode": code, "executionStarted": started,
         "exitCode": exit, "asOf": flags["--as-of"],
@@ -183,6 +205,15 @@ fn write_result(
         "writtenCount": 0, "deletedCount": 0, "apiCalls": 3, "lastSuccessfulChunkNo": null, "lastWrittenKey": null,
         "ksqlFlowVersion": "0.9.0", "engineVersion": "3.77.0",
         "error": if status == "SUCCESS" { Value::Null } else { error }});
+    let imports = named("--import-csv");
+    if !imports.is_empty() {
+        result["input_files"] = imports.iter().map(|(name, path)| receipt(name, path)).collect();
+    }
+    let exports = named("--export-csv");
+    if !exports.is_empty() {
+        let written = exports.iter().filter(|_| status == "SUCCESS");
+        result["output_files"] = written.map(|(name, path)| receipt(name, path)).collect();
+    }
     let path = flags["--result-json"];
     let temporary = format!("{path}.tmp");
     fs::write(&temporary, result.to_string()).expect("result");
