@@ -265,3 +265,55 @@ fn a_reader_of_messages_who_does_not_read_stops_nobody() {
     assert_eq!(book.nodes()["b"], "FAILED");
     assert!(book.held_locks.is_empty());
 }
+
+#[test]
+fn whatever_a_signal_meets_before_the_first_node_it_is_one_outcome() {
+    let requests = [
+        json!({"match": {"method": "GET", "path": "/k/v1/records.json", "app": 1}, "nth": 1, "action": "hold_before"}),
+        json!({"match": {"method": "POST", "path": "/k/v1/bulkRequest.json"}, "nth": 1, "action": "hold_before"}),
+    ];
+    for (i, fault) in requests.iter().enumerate() {
+        let sandbox = Sandbox::seeded(&format!("early-{i}"), &["--orders", "1"], &[]);
+        let space = Workspace::new(&sandbox, "early", SLOW);
+        sandbox.fault(fault);
+        let child = space
+            .network_command(&["--business-key", "k"])
+            .env("KSQL_FLOWNET_EXIT_CODES", "detailed")
+            .spawn()
+            .expect("starts");
+        let hold = sandbox.wait_for_hold();
+        signal(child.id(), "TERM");
+        std::thread::sleep(Duration::from_millis(300));
+        sandbox.release(&hold, "proceed");
+        let output = child.wait_with_output().expect("ends");
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(
+            told.contains("a signal asked to stop") && told.contains("--resume"),
+            "{told}"
+        );
+        assert!(Book::read(&sandbox, "early").held_locks.is_empty(), "{told}");
+        assert!(space.executions().is_empty(), "{told}");
+    }
+    let sandbox = Sandbox::seeded("early-known", &["--orders", "1"], &[]);
+    let explained = Workspace::new(&sandbox, "known", SLOW).run(&["explain", "INTERRUPTED"]);
+    assert!(explained.status.success(), "{}", said(&explained));
+}
+
+#[test]
+fn a_work_directory_that_cannot_be_used_is_named_with_what_leads_on() {
+    let sandbox = Sandbox::seeded("workdir", &["--orders", "1"], &[]);
+    let space = Workspace::new(&sandbox, "workdir", &[NodeSpec::new("a", &[], &["SUCCESS"])]);
+    std::fs::create_dir_all(space.dir.join("work")).expect("folder");
+    std::fs::write(space.dir.join("work/metadata"), "in the way").expect("file");
+    let told = said(&space.run_network(&["--business-key", "k"]));
+    assert!(!told.contains("RUN_NETWORK_FAILED"), "{told}");
+    assert!(
+        told.contains("The work directory cannot be used") && told.contains("--resume"),
+        "{told}"
+    );
+    assert!(Book::read(&sandbox, "workdir").held_locks.is_empty(), "{told}");
+    std::fs::remove_file(space.dir.join("work/metadata")).expect("removed");
+    let again = space.run_network(&["--business-key", "k", "--resume"]);
+    assert!(again.status.success(), "{}", said(&again));
+}

@@ -240,3 +240,26 @@ fn a_start_behind_a_running_one_is_told_to_wait() {
     desk.sandbox.release(&parked, "proceed");
     start.wait_with_output().expect("ends");
 }
+
+#[test]
+fn a_reason_file_is_a_regular_file_of_utf8_text() {
+    let desk = Desk::new("line_reason", &[ONCE]);
+    let run = desk.run_id();
+    let file = desk.space.dir.join("cp932.txt");
+    std::fs::write(&file, b"ok \x8c\xda\x8b\x71").expect("file");
+    let cp932 = file.display().to_string();
+    for (path, code, word) in [
+        (cp932.as_str(), "[NOT_UTF8]", "byte 4"),
+        ("/dev/null", "[EINVAL]", "regular file"),
+    ] {
+        let output = desk
+            .space
+            .run(&["cancel-run", "--run-id", &run, "--reason-file", path]);
+        let told = said(&output);
+        assert!(
+            !output.status.success() && told.contains(code) && told.contains(word),
+            "{told}"
+        );
+    }
+    assert!(desk.book().holds.is_empty());
+}

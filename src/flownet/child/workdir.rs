@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::process_table::{Presence, ProcessIdentity, ProcessTable};
+use crate::os::error_name;
 
 /// Beginning of every run directory's name.
 const PREFIX: &str = "ksql-flownet-run-";
@@ -46,6 +47,11 @@ impl WorkdirError {
     /// The operating system's reason.
     pub fn kind(&self) -> io::ErrorKind {
         self.cause.kind()
+    }
+
+    /// The name that administrators know it by (`ENOSPC`).
+    pub fn name(&self) -> Option<&'static str> {
+        error_name::name(&self.cause)
     }
 }
 

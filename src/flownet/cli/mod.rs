@@ -10,7 +10,6 @@ pub mod language;
 pub mod output;
 pub mod report;
 pub mod settings;
-mod system_error;
 pub mod table;
 pub mod variables;
 mod walk;

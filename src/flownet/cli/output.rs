@@ -254,7 +254,7 @@ impl<'a> Output<'a> {
     pub fn exit(&mut self, class: ExitClass) -> u8 {
         self.flush_results();
         if let Some(error) = self.broken.take() {
-            let code = super::system_error::name(&error).unwrap_or("OUTPUT_FAILED");
+            let code = crate::os::error_name::name(&error).unwrap_or("OUTPUT_FAILED");
             self.message(
                 Severity::Error,
                 &format!("cannot write the result: {error}"),

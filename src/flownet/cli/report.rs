@@ -88,7 +88,7 @@ impl Failure {
 
     /// An input or output error of the operating system. Its name (`ENOENT`) is the code (ENV-04, OPR-03).
     pub fn system(fallback: &'static str, what: &str, error: &std::io::Error) -> Failure {
-        let code = super::system_error::name(error).unwrap_or(fallback);
+        let code = crate::os::error_name::name(error).unwrap_or(fallback);
         Failure::new(code, format!("{what}: {error}"))
     }
 

@@ -71,8 +71,7 @@ pub fn run(
 /// Everything that starting any node needs, checked before a start writes its first record: a node that cannot be
 /// started must not be found out halfway.
 pub fn refuse_unstartable(ctx: &Context, run: &Run, network: &Network) -> Result<(), Failure> {
-    workdir::prepare_metadata(&ctx.runner.workdir)
-        .map_err(|e| Failure::new("RUN_NETWORK_FAILED", e.to_string()))?;
+    workdir::prepare_metadata(&ctx.runner.workdir)?;
     // Any id will do: an attempt gets one of its own.
     let attempt_id = format!("attempt_{}", uuid()?);
     for node in &network.nodes {
@@ -135,8 +134,7 @@ impl<'a> Trial<'a> {
 
     /// The child's arguments, checked before anything is recorded (RUN-16).
     fn request(&self, ledger: &Ledger) -> Result<RunRequest, Failure> {
-        let local = |e: workdir::WorkdirError| Failure::new("RUN_NETWORK_FAILED", e.to_string());
-        workdir::prepare_metadata(&self.ctx.runner.workdir).map_err(local)?;
+        workdir::prepare_metadata(&self.ctx.runner.workdir)?;
         let (run, sql) = (ledger.run.get(), self.task.sql.clone());
         let request = run_request(self.ctx, run, self.task.node, sql, &self.attempt_id);
         launch::argv(&self.ctx.runner, &request)

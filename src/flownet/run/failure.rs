@@ -6,6 +6,7 @@ use std::fmt;
 use super::ledger::LedgerError;
 use crate::flownet::bundle::BundleError;
 use crate::flownet::child::ChildError;
+use crate::flownet::child::workdir::WorkdirError;
 use crate::flownet::clock::NoRandomness;
 use crate::flownet::key::KeyError;
 use crate::flownet::lease::store::ReadError;
@@ -168,6 +169,15 @@ impl From<ChildError> for Failure {
             .into_iter()
             .chain(said.map(|line| format!("runner: {line}")))
             .fold(failure, Self::detail)
+    }
+}
+
+/// What ran before is recorded; the device or its permissions are what keeps the Run from going on.
+impl From<WorkdirError> for Failure {
+    fn from(e: WorkdirError) -> Self {
+        let mut failure = Self::new(e.name().unwrap_or("RUN_NETWORK_FAILED"), e.to_string());
+        failure.extra.explained_by = Some("WORK_DIRECTORY_FAILED");
+        failure
     }
 }
 

@@ -171,11 +171,9 @@ fn check_names(ctx: &Context, nodes: &[Node], jobs: &[(PathBuf, Vec<u8>)]) -> Re
     if doubtful.is_empty() {
         return Ok(());
     }
-    let local =
-        |e: crate::flownet::child::workdir::WorkdirError| Failure::new("RUN_NETWORK_FAILED", e.to_string());
-    let directory = RunDirectory::create(&ctx.runner.workdir).map_err(local)?;
+    let directory = RunDirectory::create(&ctx.runner.workdir)?;
     for (node, sql) in doubtful {
-        let copy = directory.write_job(&node.id, sql).map_err(local)?;
+        let copy = directory.write_job(&node.id, sql)?;
         let found = machine::inspect_job(&ctx.runner, &copy, &ctx.stop)?.job_id;
         if found != node.job_id {
             return Err(Failure::new(
@@ -187,7 +185,7 @@ fn check_names(ctx: &Context, nodes: &[Node], jobs: &[(PathBuf, Vec<u8>)]) -> Re
             ));
         }
     }
-    directory.remove().map_err(local)
+    Ok(directory.remove()?)
 }
 
 fn one_dialect(inspections: &[Inspection]) -> Result<u64, Failure> {

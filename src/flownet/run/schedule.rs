@@ -160,8 +160,7 @@ struct Scheduler<'a> {
 impl Scheduler<'_> {
     fn nodes(&mut self) -> Result<Course, Failure> {
         let contents = self.open_bundle()?;
-        let directory = RunDirectory::create(&self.ctx.runner.workdir)
-            .map_err(|e| Failure::new("RUN_NETWORK_FAILED", e.to_string()))?;
+        let directory = RunDirectory::create(&self.ctx.runner.workdir)?;
         let mut course = Course::default();
         for index in self.ready.network.order() {
             let node = self.ready.network.nodes[index].clone();
@@ -182,9 +181,7 @@ impl Scheduler<'_> {
                                 format!("the bundle has no job of node '{}'", node.id),
                             )
                         })?;
-                        let sql = directory
-                            .write_job(&node.id, job)
-                            .map_err(|e| Failure::new("RUN_NETWORK_FAILED", e.to_string()))?;
+                        let sql = directory.write_job(&node.id, job)?;
                         let compare = self.ready.baselines.contains(&node.id);
                         let end = attempt::run(
                             self.ctx,

@@ -283,6 +283,13 @@ mod tests {
     }
 
     #[test]
+    fn every_error_of_the_system_has_an_explanation() {
+        for (_, name) in crate::os::error_name::NAMES {
+            assert!(find(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
     fn simple_style_knows_only_zero_and_one() {
         for (class, _) in EXIT_CLASSES {
             assert_eq!(

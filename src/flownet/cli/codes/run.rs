@@ -166,6 +166,15 @@ pub(super) const ENTRIES: &[Entry] = &[
         &[SHOW_NETWORK, FORCE_UNLOCK],
     ),
     entry(
+        "INTERRUPTED",
+        ExitClass::NodeFailed,
+        text(
+            "A signal asked to stop: no further node was started, and what had run is recorded.",
+            "シグナルにより停止しました。以後のノードは開始しておらず、実行済みの結果は記録されています。",
+        ),
+        &[AGAIN],
+    ),
+    entry(
         "LOCK_OWNER_ALIVE",
         ExitClass::Locked,
         text(

@@ -50,6 +50,30 @@ const RAISE_LIMIT: &[Step] = &[step(
 )];
 
 pub(super) const ENTRIES: &[Entry] = &[
+    system(
+        "WORK_DIRECTORY_FAILED",
+        text(
+            "The work directory cannot be used. What ran before is recorded, and nothing else was started.",
+            "作業ディレクトリを使用できません。それまでの実行は記録済みで、以後は何も開始していません。",
+        ),
+        &[step(
+            "",
+            "free space, or correct the permissions of the path in the message, then repeat the command with --resume",
+            "空きを確保するか、メッセージにあるパスの権限を直してから、--resume を付けて同じコマンドを繰り返す",
+        )],
+    ),
+    system(
+        "NOT_UTF8",
+        text(
+            "The file is not UTF-8 text.",
+            "ファイルが UTF-8 のテキストではありません。",
+        ),
+        &[step(
+            "",
+            "save the file as UTF-8, then repeat the command",
+            "ファイルを UTF-8 で保存してから、同じコマンドを繰り返す",
+        )],
+    ),
     entry(
         "INVALID_ARGUMENTS",
         ExitClass::Usage,

@@ -71,6 +71,15 @@ pub fn run(words: &Words, env: &Environment<'_>, output: &mut Output<'_>) -> Res
     preflight::check(&arguments, &settings, env, &stop)
         .and_then(|checked| execute(&arguments, &settings, checked, stop.clone(), output))
         .map_err(|failure| {
+            // A command of the runner that a stop ended, or kept from starting, is no fault of the runner.
+            let failure = if stop.is_requested() && failure.code == "KSQL_FLOW_PROCESS_FAILED" {
+                Failure::new(
+                    "INTERRUPTED",
+                    "a signal asked to stop before any node was started",
+                )
+            } else {
+                failure
+            };
             failure
                 .fact("network", arguments.network)
                 .fact("profile", settings.profile)
@@ -90,6 +99,7 @@ fn execute(
         Client::new(settings.control.client_config()).map_err(|e| Failure::new(FALLBACK, e.to_string()))?;
     let told = Warnings::default();
     let warn = told.clone().collect(output.choices().mute);
+    let stopped = stop.clone();
     let context = context(settings, checked.io.as_ref(), stop, client.clone(), warn)?;
     let which = match (checked.business_key, &arguments.resume_run) {
         (Some(business_key), _) => WhichRun::Key {
@@ -116,7 +126,14 @@ fn execute(
     let ended = run::start(&context, &request);
     let requests = traffic(&client, output);
     match ended {
-        Ok(finish) => Ok(show(&finish, requests, &known, told.take(), output)),
+        Ok(finish) => Ok(show(
+            &finish,
+            stopped.is_requested(),
+            requests,
+            &known,
+            told.take(),
+            output,
+        )),
         Err(failure) => {
             let mut failure = translate(failure);
             failure.details.extend(told.take());
@@ -193,12 +210,13 @@ fn context(
 /// Prints how the start ended (OUT-01, OUT-02) and tells what to look at.
 fn show(
     finish: &Finish,
+    stopped: bool,
     requests: Requests,
     known: &[(&'static str, String)],
     warnings: Vec<String>,
     output: &mut Output<'_>,
 ) -> ExitClass {
-    let failure = (finish.aggregate != RunStatus::Success).then(|| unfinished(finish, known));
+    let failure = (finish.aggregate != RunStatus::Success).then(|| unfinished(finish, stopped, known));
     let line = RunLine {
         outcome: outcome(finish.mode),
         run_id: Some(finish.run_id.clone()),
@@ -227,6 +245,9 @@ fn show(
     let Some(failure) = failure else {
         return ExitClass::Done;
     };
+    if stopped {
+        output.warn(STOPPED, None);
+    }
     for node in &finish.trouble {
         output.warn(&trouble(node, !node.told), None);
     }
@@ -234,8 +255,11 @@ fn show(
     codes::class(finish.code)
 }
 
+/// What a signal did to a Run.
+const STOPPED: &str = "a signal asked to stop: no further node was started";
+
 /// A Run that did not reach its end: which nodes, why, and what leads on.
-fn unfinished(finish: &Finish, known: &[(&'static str, String)]) -> Failure {
+fn unfinished(finish: &Finish, stopped: bool, known: &[(&'static str, String)]) -> Failure {
     let mut failure = Failure::new(
         finish.code,
         format!("Run {} is {}", finish.run_id, finish.aggregate),
@@ -244,6 +268,9 @@ fn unfinished(finish: &Finish, known: &[(&'static str, String)]) -> Failure {
     .fact("scheduled_for", finish.as_of.clone());
     for (name, value) in known {
         failure = failure.fact(name, value.clone());
+    }
+    if stopped {
+        failure = failure.detail(STOPPED);
     }
     for node in &finish.trouble {
         failure = failure.detail(trouble(node, true));
@@ -255,6 +282,7 @@ fn unfinished(finish: &Finish, known: &[(&'static str, String)]) -> Failure {
         .next()
         .filter(|first| first.braked && open.all(|node| node.braked));
     let (entry, node) = match (locked, braked) {
+        _ if stopped && finish.code == "NODES_DEFERRED" => (Some("INTERRUPTED"), None),
         // Only where the lock is what keeps the Run from going on.
         (Some((node, job_key)), _) if finish.code == "NODES_DEFERRED" => {
             failure = failure.fact("job_key", job_key.clone());

@@ -192,21 +192,36 @@ fn desk(
     })
 }
 
-/// The text of a file named by a flag. Invalid UTF-8 is replaced, as the original does.
+/// The text of a file named by a flag: a regular file, so that nothing waits for a writer, in UTF-8, so that an audit record
+/// holds what was meant.
 fn read_text(command: &Command, words: &Words, flag: &str) -> Result<String, Failure> {
     use std::io::Read;
     let path = words.value(flag).unwrap_or_default();
     let mut bytes = Vec::new();
+    let unreadable = |error| Failure::system(command.fallback, &format!("cannot read {flag} {path}"), &error);
+    let kind = std::fs::metadata(path).map_err(unreadable)?;
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(Failure::new(
+            "EINVAL",
+            format!("{flag} {path} is not a regular file"),
+        ));
+    }
     std::fs::File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| Failure::system(command.fallback, &format!("cannot read {flag} {path}"), &error))?;
+        .map_err(unreadable)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(Failure::new(
             "EFBIG",
             format!("{flag} {path} is larger than {MAX_FILE_BYTES} bytes"),
         ));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(
+            "NOT_UTF8",
+            format!("{flag} {path} is not UTF-8: see byte {}", at + 1),
+        )
+    })
 }
 
 /// The end of a command whose work is not part of this build; the table hides it from help.
