@@ -41,12 +41,13 @@ impl Words {
         values.set("scheduled_for", run.run.as_of.as_str());
         values.set("ksql_flow_config", self.runner_config.clone().unwrap_or_default());
         match action {
-            Action::RerunFrom(node_id) => values.set("node_id", node_id.as_str()),
+            Action::RerunFrom(node_id) | Action::RecordJobUnlock(node_id) => {
+                values.set("node_id", node_id.as_str());
+            }
             Action::Resolve { node_id, to, .. } => {
                 values.set("node_id", node_id.as_str());
                 values.set("outcome", to.as_str());
             }
-            Action::RecordJobUnlock(node_id) => values.set("node_id", node_id.as_str()),
             Action::InspectJobLock(job_key) | Action::FreeJobLock(job_key) => {
                 values.set("job_key", job_key.as_str());
             }

@@ -82,10 +82,7 @@ pub fn trouble(ledger: &Ledger, said: &[(String, String)]) -> Vec<Trouble> {
         .filter_map(|node| {
             let attempts = ledger.attempts.iter().map(super::ledger::Entry::get);
             let own = attempts.filter(|a| a.node_id == node.node_id);
-            let latest = own
-                .clone()
-                .filter(|a| a.attempt_no == node.latest_attempt_no)
-                .next_back();
+            let latest = own.clone().rfind(|a| a.attempt_no == node.latest_attempt_no);
             let now = said.iter().find(|(node_id, _)| *node_id == node.node_id);
             let waits = node.status == NodeStatus::Waiting;
             let job_key = latest
