@@ -6,7 +6,7 @@ use crate::archive::ABANDON;
 use crate::desk::{Desk, assert_done, assert_refused, id, json_of};
 use crate::network::{NodeSpec, PROFILE, said, text};
 use crate::operator::type_command;
-use crate::sandbox::AUDIT;
+use crate::sandbox::STATE;
 
 const NODES: &[NodeSpec] = &[
     NodeSpec::new("a", &[], &["SUCCESS"]),
@@ -146,8 +146,7 @@ fn a_damaged_record_of_a_run_is_named_and_the_run_can_be_closed() {
         if in_state {
             desk.edit_state(&record, field, value);
         } else {
-            let change = json!({ *field: { "value": value } });
-            desk.sandbox.edit(AUDIT.0, id(&record), &change);
+            desk.edit_audit(&record, field, value);
         }
         let app = if in_state { "state" } else { "audit" };
         let named = format!(
@@ -168,5 +167,50 @@ fn a_damaged_record_of_a_run_is_named_and_the_run_can_be_closed() {
         let command = status["next_actions"][0]["command"].as_str().expect("a command");
         assert_done(&type_command(&desk.space, command));
         assert_eq!(desk.status()["situation"], "ARCHIVED");
+    }
+}
+
+#[test]
+fn every_edited_lock_is_seen_and_can_be_freed() {
+    for (i, (field, value)) in [
+        ("record_key", "zzz"),
+        ("record_key", "LOCKDONE:x"),
+        ("lock_key", ""),
+        ("lock_key", "x"),
+        ("owner_invocation_id", ""),
+        ("lease_token", ""),
+        ("status", "SUCCESS"),
+        ("status_reason", ""),
+        ("lease_expires_at", ""),
+        ("heartbeat_at", ""),
+        ("revision", ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let desk = Desk::stopped(&format!("damaged_lock_{i}"));
+        let lock = desk.lock("invoke_gone", "local-pid://elsewhere/7", -5);
+        let change = json!({ field: { "value": value } });
+        desk.sandbox.edit(STATE.0, lock, &change);
+        let resume = || desk.space.run_network(&["--business-key", "k", "--resume"]);
+        let refused = resume();
+        assert_refused(&refused, "LOCK_CONFLICT");
+        let named = format!("NETWORK_LOCK record {lock} of the state app was edited ({field})");
+        assert!(said(&refused).contains(&named), "{field}: {}", said(&refused));
+        let all = json_of(&list(&desk, &["--json"]));
+        assert_eq!(all["lock"]["edited_fields"], json!([field]), "{all:#}");
+        let actions = desk.status()["next_actions"].clone();
+        let unlock = actions.as_array().expect("a list").iter();
+        let unlock = unlock.filter(|a| a["action"] == "FORCE_UNLOCK" && a["allowed"] == json!(true));
+        let command = unlock.map(|a| a["command"].as_str().expect("text")).next();
+        let command = command.unwrap_or_else(|| panic!("{field}: {actions:#}"));
+        assert_done(&type_command(&desk.space, command));
+        assert!(desk.book().held_locks.is_empty());
+        // A second one after the same edit has a tombstone of its own.
+        let again = desk.lock("invoke_gone", "local-pid://elsewhere/7", -5);
+        desk.sandbox
+            .edit(STATE.0, again, &json!({ "lease_token": { "value": "" } }));
+        assert_done(&desk.unlock("invoke_gone", "manual"));
+        assert_done(&resume());
     }
 }

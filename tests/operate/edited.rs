@@ -164,3 +164,24 @@ fn an_edit_while_a_node_runs_is_found_by_the_next_write() {
         desk.assert_sound();
     }
 }
+
+#[test]
+fn an_invocation_that_vanished_or_was_edited_keeps_neither_the_result_nor_the_lock() {
+    type Edit = fn(&Desk, &serde_json::Value);
+    let edits: &[Edit] = &[
+        |desk, record| desk.delete_audit(record),
+        |desk, record| desk.edit_audit(record, "status", "FAILED"),
+        |desk, record| desk.edit_audit(record, "record_key", "INV:other"),
+    ];
+    for (n, edit) in edits.iter().enumerate() {
+        let (desk, start, parked) = Desk::between(&format!("edited_invocation_{n}"));
+        edit(&desk, &desk.book().invocations[0]);
+        desk.sandbox.release(&parked, "proceed");
+        let output = start.wait_with_output().expect("ends");
+        assert_done(&output);
+        let told = "the Run is finished without this record of its start";
+        assert!(said(&output).contains(told), "{}", said(&output));
+        assert_eq!(text(&desk.run(), "status"), "SUCCESS");
+        assert!(desk.book().held_locks.is_empty(), "the lock stays");
+    }
+}

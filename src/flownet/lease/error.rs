@@ -82,6 +82,16 @@ pub enum CommitError {
     },
 }
 
+impl CommitError {
+    /// Was it refused because of this very record?
+    pub fn is_about(&self, key: &str) -> bool {
+        match self {
+            Self::Foreign { record_key, .. } | Self::Vanished { record_key, .. } => record_key == key,
+            Self::Lost | Self::Undecided(_) | Self::Refused { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for CommitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -18,6 +18,8 @@ pub struct Forced<'a> {
     pub event_id: &'a str,
     /// Network of the lock.
     pub network_id: &'a str,
+    /// N1 key of the network; that of a damaged lock may be another one.
+    pub lock_key: &'a str,
     /// The held lock that the decision was made on.
     pub lock: &'a Lock,
     /// Account that runs the command.
@@ -76,7 +78,7 @@ impl Forced<'_> {
             .with("event_type", FORCE_RELEASED)
             .with("network_id", self.network_id)
             .with("profile", l.profile.as_str())
-            .with("lock_key", l.lock_key.as_str())
+            .with("lock_key", self.lock_key)
             .with("record_id", l.record_id.to_string())
             .with("previous_owner_invocation_id", l.owner_invocation_id.as_str())
             .with("previous_lease_token", l.lease_token.as_str())
@@ -129,7 +131,12 @@ impl Forced<'_> {
     }
 
     fn tombstone(&self) -> String {
-        key::released_lock_record_key(&self.lock.lock_key, &self.lock.lease_token)
+        // A tombstone without a token would have the key of every other one.
+        let token = match self.lock.lease_token.as_str() {
+            "" => self.event_id,
+            token => token,
+        };
+        key::released_lock_record_key(self.lock_key, token)
     }
 
     /// Releases the lock exactly as it was decided on: any change of it in between refuses the whole request.

@@ -40,6 +40,9 @@ use crate::kintone::{App, ErrorKind, Fields, Outcome};
 /// Tries of the lock insert before it counts as unavailable (D-03).
 const ACQUIRE_TRIES: u32 = 5;
 
+/// A lease is renewed at least so often while it lasts (LCK-03).
+const BEATS_PER_LEASE: u32 = 3;
+
 /// Lease times (LCK-03).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
@@ -221,10 +224,11 @@ impl Lease {
         self.shared.write(&mut held, &mut [], Write::Renew)
     }
 
-    /// Uses other lease times from now on: those of the definition inside the Run's bundle (LCK-03).
+    /// Uses another heartbeat from now on: that of the definition inside the Run's bundle (LCK-03). The lease is that of
+    /// the file in use and may have become shorter since: three beats fit into it all the same.
     pub fn set_heartbeat(&self, heartbeat: Duration) {
         let mut held = self.shared.lock();
-        held.times.heartbeat = heartbeat;
+        held.times.heartbeat = heartbeat.min(held.times.lease / BEATS_PER_LEASE);
         self.shared.tell_deadline(&held);
         drop(held);
         self.shared.woken.notify_all();
@@ -355,15 +359,16 @@ fn insert(request: &Request, token: &str) -> Result<(u64, u64), AcquireError> {
         tries += 1;
         let refused = error.outcome() == Outcome::NotApplied;
         if !refused || matches!(error.kind(), ErrorKind::Invalid | ErrorKind::DatabaseLock) {
-            match store::lock_record(&*request.store, &request.state, &request.held_key) {
+            let (held_key, lock_key) = (&request.held_key, &request.lock_key);
+            let found = store::network_lock(&*request.store, &request.state, held_key, lock_key);
+            match found.map(|locks| locks.into_iter().next()) {
                 Ok(Some(lock)) if lock.lease_token == token => {
                     return Ok((lock.record_id, lock.revision));
                 }
                 Ok(Some(lock)) => return Err(AcquireError::Conflict(Box::new(lock))),
                 // Refused as a duplicate, yet gone: its owner released it in between.
                 Ok(None) => {}
-                Err(store::ReadError::Remote(e)) => return Err(AcquireError::Unavailable(e)),
-                Err(store::ReadError::Broken(e)) => return Err(AcquireError::Broken(e)),
+                Err(e) => return Err(AcquireError::Unavailable(e)),
             }
         } else if !error.is_transient() {
             return Err(AcquireError::Unavailable(error));

@@ -67,6 +67,21 @@ pub fn lock_records(store: &dyn Store, state: &App, keys: &[&str]) -> Result<Vec
         .collect()
 }
 
+/// The lock of a network, whatever became of its fields.
+pub fn network_lock(
+    store: &dyn Store,
+    state: &App,
+    held_key: &str,
+    lock_key: &str,
+) -> Result<Vec<Lock>, kintone::Error> {
+    let records = store.records(state, &Lock::condition(held_key, lock_key))?;
+    Ok(records
+        .iter()
+        .filter(|r| Lock::is_held_by(r, held_key, lock_key))
+        .map(Lock::read)
+        .collect())
+}
+
 /// The lock record with this record key.
 pub fn lock_record(store: &dyn Store, state: &App, key: &str) -> Result<Option<Lock>, ReadError> {
     lock_records(store, state, &[key]).map(|found| found.into_iter().next())

@@ -479,3 +479,14 @@ fn a_definite_refusal_is_reported_and_nothing_landed() {
     }
     assert_eq!(fake.world().rows.len(), 2, "lock and a");
 }
+
+#[test]
+fn three_beats_fit_into_the_lease_in_use_whatever_the_bundle_says() {
+    let fake = Fake::default();
+    let lease = held(&fake, "beats");
+    let third = lease.duration() / 3;
+    lease.set_heartbeat(lease.duration() * 2);
+    assert_eq!(lease.heartbeat(), third);
+    lease.set_heartbeat(third / 2);
+    assert_eq!(lease.heartbeat(), third / 2);
+}

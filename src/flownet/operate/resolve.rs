@@ -381,8 +381,10 @@ fn earlier<'a>(
 
 /// Nobody may be at work on the Run: its next commit would meet a node that it did not change (BTR-25).
 fn refuse_live(desk: &Desk, run: &Run, all: &Gathered) -> Result<(), Stop> {
-    let held_key = key::held_lock_record_key(&key::lock_key(&run.profile(), &run.network_id)?)?;
-    let Some(lock) = store::lock_record(&desk.client, &desk.state, &held_key)? else {
+    let lock_key = key::lock_key(&run.profile(), &run.network_id)?;
+    let held_key = key::held_lock_record_key(&lock_key)?;
+    let found = store::network_lock(&desk.client, &desk.state, &held_key, &lock_key)?;
+    let Some(lock) = found.into_iter().next() else {
         return Ok(());
     };
     if lock.is_stale_candidate(desk.clock.now()) {

@@ -63,24 +63,18 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Released, Failure> {
     refuse_blank(desk, request)?;
     let lock_key = key::lock_key(request.profile, request.network_id)?;
     let held_key = key::held_lock_record_key(&lock_key)?;
-    let lock = match read(desk, &held_key, "LOCK_READ_FAILED")? {
-        Some(lock) if lock.owner_invocation_id == request.expected_owner => lock,
+    let keys = (held_key.as_str(), lock_key.as_str());
+    let lock = match read(desk, keys, "LOCK_READ_FAILED")? {
+        Some(lock) if lock.owner_word() == request.expected_owner => lock,
         other => {
             let refusal = wrong_owner(request, other.as_ref());
             return earlier(desk, request, &lock_key)?.ok_or(refusal);
         }
     };
-    let Some(expires) = lock.expires() else {
-        return Err(Failure::new(
-            "LOCK_READ_FAILED",
-            format!(
-                "the lock's lease_expires_at '{}' is no time",
-                lock.lease_expires_at
-            ),
-        ));
-    };
     let now = desk.clock.now();
-    if expires.plus_ms(MINUTE_MS) > now {
+    // An end that cannot be read protects nobody: the stop of the owner is confirmed all the same, and a live owner is
+    // fenced off by the release.
+    if lock.expires().is_some_and(|end| end.plus_ms(MINUTE_MS) > now) {
         return Err(Failure::new(
             "LEASE_STILL_ACTIVE",
             format!(
@@ -100,8 +94,8 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Released, Failure> {
         now,
     })
     .map_err(|why| not_confirmed(&why))?;
-    refuse_moved(desk, &held_key, &lock)?;
-    release(desk, request, &lock, method, &detail)
+    refuse_moved(desk, keys, &lock)?;
+    release(desk, request, &lock_key, &lock, method, &detail)
 }
 
 fn not_confirmed(why: &str) -> Failure {
@@ -135,8 +129,12 @@ fn refuse_blank(desk: &Desk, request: &Request<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(desk: &Desk, held_key: &str, code: &'static str) -> Result<Option<Lock>, Failure> {
-    let found = store::lock_records(&desk.client, &desk.state, &[held_key])
+fn read(
+    desk: &Desk,
+    (held_key, lock_key): (&str, &str),
+    code: &'static str,
+) -> Result<Option<Lock>, Failure> {
+    let found = store::network_lock(&desk.client, &desk.state, held_key, lock_key)
         .map_err(|e| Failure::new(code, format!("the network lock could not be read: {e}")))?;
     match <[Lock; 1]>::try_from(found) {
         Ok([lock]) => Ok(Some(lock)),
@@ -162,15 +160,16 @@ fn wrong_owner(request: &Request<'_>, held: Option<&Lock>) -> Failure {
             "OWNER_MISMATCH",
             format!(
                 "the lock is held by {}, not by {}",
-                lock.owner_invocation_id, request.expected_owner
+                lock.owner_word(),
+                request.expected_owner
             ),
         ),
     }
 }
 
 /// The second look of row 7: the owner must not have moved while its stop was being confirmed.
-fn refuse_moved(desk: &Desk, held_key: &str, lock: &Lock) -> Result<(), Failure> {
-    let again = read(desk, held_key, "HEARTBEAT_ADVANCED")?;
+fn refuse_moved(desk: &Desk, keys: (&str, &str), lock: &Lock) -> Result<(), Failure> {
+    let again = read(desk, keys, "HEARTBEAT_ADVANCED")?;
     let same = again.is_some_and(|now| {
         now.revision == lock.revision
             && now.heartbeat_at == lock.heartbeat_at
@@ -189,6 +188,7 @@ fn refuse_moved(desk: &Desk, held_key: &str, lock: &Lock) -> Result<(), Failure>
 fn release(
     desk: &Desk,
     request: &Request<'_>,
+    lock_key: &str,
     lock: &Lock,
     method: Method,
     detail: &str,
@@ -197,6 +197,7 @@ fn release(
     let forced = Forced {
         event_id: &event_id,
         network_id: request.network_id,
+        lock_key,
         lock,
         service_principal: &desk.service_principal,
         requested_by: &desk.requested_by,
@@ -209,13 +210,13 @@ fn release(
     };
     match forced.release(&desk.client, &*desk.clock, &desk.state, &desk.audit) {
         Ok(revision) => Ok(Released {
-            lock_key: lock.lock_key.clone(),
+            lock_key: lock_key.to_owned(),
             previous_owner: lock.owner_invocation_id.clone(),
             revision,
             event_id,
             earlier: None,
         }),
-        Err(ForcedError::ByOther) => earlier(desk, request, &lock.lock_key)?
+        Err(ForcedError::ByOther) => earlier(desk, request, lock_key)?
             .ok_or_else(|| Failure::new("REVISION_CONFLICT", ForcedError::ByOther.to_string())),
         Err(e @ ForcedError::Changed) => Err(Failure::new("REVISION_CONFLICT", e.to_string())),
         Err(e @ (ForcedError::Refused(_) | ForcedError::Unconfirmed(_) | ForcedError::Broken(_))) => {

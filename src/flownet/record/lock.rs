@@ -3,12 +3,15 @@
 use super::read::{DecodeError, Reader};
 use super::status::AttemptStatus;
 use crate::flownet::time::{MINUTE_MS, Timestamp};
-use crate::kintone::{Fields, Record};
+use crate::kintone::{Fields, Record, query};
 
 /// Record type text.
 pub const RECORD_TYPE: &str = "NETWORK_LOCK";
 /// `status_reason` prefix of a held lock (REC-18).
 pub const OWNER_PREFIX: &str = "owner_instance_id=";
+
+/// Stands for the owner of a lock whose owner field was emptied.
+pub const NO_OWNER: &str = "none";
 
 /// `status_reason` of a lock that was taken from its owner (REC-16).
 pub const FORCE_RELEASED: &str = "NETWORK_LOCK_FORCE_RELEASED";
@@ -43,23 +46,78 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Reads a stored lock.
+    /// Reads a stored lock, for its owner: every field must be readable.
     pub fn from_record(record: &Record) -> Result<Self, DecodeError> {
         let r = Reader::new(record, RECORD_TYPE);
-        Ok(Self {
+        r.count("revision")?;
+        r.required("record_key")?;
+        r.option("status", AttemptStatus::parse)?;
+        Ok(Self::read(record))
+    }
+
+    /// Reads a stored lock, for everybody else: a damaged lock locks as well, and must be seen to be freed. A number that
+    /// cannot be read is 0, a status UNKNOWN; no held lock has either.
+    pub fn read(record: &Record) -> Self {
+        let r = Reader::new(record, RECORD_TYPE);
+        Self {
             record_id: record.id(),
             revision: record.revision(),
-            business_revision: r.count("revision")?,
-            record_key: r.required("record_key")?,
+            business_revision: r.count("revision").unwrap_or(0),
+            record_key: r.text("record_key"),
             lock_key: r.text("lock_key"),
             profile: r.text("profile"),
             owner_invocation_id: r.text("owner_invocation_id"),
             lease_token: r.text("lease_token"),
             status_reason: r.text("status_reason"),
-            status: r.option("status", AttemptStatus::parse)?,
+            status: r
+                .option("status", AttemptStatus::parse)
+                .unwrap_or(AttemptStatus::Unknown),
             heartbeat_at: r.text("heartbeat_at"),
             lease_expires_at: r.text("lease_expires_at"),
-        })
+        }
+    }
+
+    /// Does `record` lock the network with this N1 key? Either of its keys is enough to refuse another lock.
+    pub fn is_held_by(record: &Record, held_key: &str, lock_key: &str) -> bool {
+        record.text("record_type") == RECORD_TYPE
+            && (record.text("record_key") == held_key || record.text("lock_key") == lock_key)
+    }
+
+    /// The condition that finds it (QRY-06, STA-02).
+    pub fn condition(held_key: &str, lock_key: &str) -> String {
+        query::and(&[
+            query::one_of("record_type", &[RECORD_TYPE]),
+            query::or(&[
+                query::one_of("record_key", &[held_key]),
+                query::one_of("lock_key", &[lock_key]),
+            ]),
+        ])
+    }
+
+    /// Fields of a held lock that somebody edited.
+    pub fn edited_fields(&self, held_key: &str, lock_key: &str) -> Vec<&'static str> {
+        [
+            ("record_key", self.record_key != held_key),
+            ("lock_key", self.lock_key != lock_key),
+            ("owner_invocation_id", self.owner_invocation_id.is_empty()),
+            ("lease_token", self.lease_token.is_empty()),
+            ("status", self.status != AttemptStatus::Running),
+            ("status_reason", !self.status_reason.starts_with(OWNER_PREFIX)),
+            ("lease_expires_at", self.expires().is_none()),
+            ("heartbeat_at", Timestamp::parse(&self.heartbeat_at).is_none()),
+            ("revision", self.business_revision == 0),
+        ]
+        .into_iter()
+        .filter_map(|(field, edited)| edited.then_some(field))
+        .collect()
+    }
+
+    /// The owner as a person names it: an emptied field has a word of its own.
+    pub fn owner_word(&self) -> &str {
+        match self.owner_invocation_id.as_str() {
+            "" => NO_OWNER,
+            owner => owner,
+        }
     }
 
     /// Where the owner runs: `local-pid://<host>/<pid>` or free text; empty when not recorded.

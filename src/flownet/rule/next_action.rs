@@ -162,7 +162,7 @@ fn stale_lock(case: &Case<'_>, lock: &Lock) -> Advice {
                 "proof that the owner is dead, on its host",
                 Effect::SettlesAndGoesOn,
             ),
-            Action::ForceUnlock(lock.owner_invocation_id.clone()).does(Effect::FreesLock),
+            Action::ForceUnlock(lock.owner_word().to_owned()).does(Effect::FreesLock),
         ],
     }
 }

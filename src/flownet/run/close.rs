@@ -1,9 +1,11 @@
 //! The last commit of a start: invocation finished, lock turned into its tombstone (SCH-10, SCH-11, REC-17).
 
+use super::context::Context;
 use super::failure::Failure;
 use super::ledger::Ledger;
 use super::{Finish, Trouble};
-use crate::flownet::lease::{Change, Lease};
+use crate::flownet::key;
+use crate::flownet::lease::{Change, Lease, Unreleased};
 use crate::flownet::record::Run;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, RunStatus};
 use crate::flownet::rule::io_summary;
@@ -49,28 +51,80 @@ pub fn nothing_to_do(run: &Run) -> Finish {
 /// Releases after a failure that came before an invocation was recorded (ENS-04).
 ///
 /// The failure stays the news; a failed release is a further line of it.
-pub fn release_failed(lease: Lease, mut changes: Vec<Change>, failure: Failure) -> Failure {
-    match lease.release(&mut changes, AttemptStatus::Failed, "ENSURE_RUN_FAILED") {
-        Ok(()) => failure,
-        Err(e) => failure.detail(format!("the network lock could not be released: {e}")),
-    }
+pub fn release_failed(lease: Lease, changes: Vec<Change>, failure: Failure) -> Failure {
+    let ending = Ending {
+        status: AttemptStatus::Failed,
+        code: "ENSURE_RUN_FAILED",
+    };
+    release_refused(lease, changes, ending, failure)
 }
 
 /// Finishes the invocation and releases the lock in one commit, with whatever else the ledger holds.
+///
+/// A record that somebody edited or deleted meanwhile does not keep the lock. If it is our own invocation, everything else
+/// is written all the same: it is proved by other records. Otherwise nothing is, and the invocation says so.
 pub fn close(
+    ctx: &Context,
     lease: Lease,
     ledger: &mut Ledger,
     invocation_id: &str,
     ending: Ending,
     now: Timestamp,
 ) -> Result<(), Failure> {
+    end_invocation(ledger, invocation_id, ending, now);
+    let (lease, failure) = match ledger.last_changes() {
+        Ok(mut changes) => match lease.try_release(&mut changes, ending.status, ending.code) {
+            Ok(()) => return Ok(()),
+            Err(Unreleased { lease: None, error }) => return Err((*error).into()),
+            Err(Unreleased {
+                lease: Some(lease),
+                error,
+            }) => {
+                let own = key::invocation_record_key(invocation_id)?;
+                if error.is_about(&own) {
+                    (ctx.warn)(format!(
+                        "{error}; the Run is finished without this record of its start"
+                    ));
+                    ledger.invocations.retain(|i| i.get().record_key != own);
+                    let mut changes = ledger.last_changes()?;
+                    return Ok(lease.release(&mut changes, ending.status, ending.code)?);
+                }
+                (*lease, Failure::from(*error))
+            }
+        },
+        Err(error) => (lease, error.into()),
+    };
+    ledger.discard();
+    let failed = Ending {
+        status: AttemptStatus::Failed,
+        code: "SCHEDULER_FAILED",
+    };
+    end_invocation(ledger, invocation_id, failed, now);
+    Err(match ledger.last_changes() {
+        Ok(changes) => release_refused(lease, changes, failed, failure),
+        Err(e) => release_refused(lease, Vec::new(), failed, failure.detail(e.to_string())),
+    })
+}
+
+fn end_invocation(ledger: &mut Ledger, invocation_id: &str, ending: Ending, now: Timestamp) {
     if let Some(invocation) = ledger.edit_invocation(invocation_id) {
         invocation.status = ending.status;
         ending.code.clone_into(&mut invocation.result_code);
         invocation.finished_at = now.iso_ms();
     }
-    let mut changes = ledger.last_changes()?;
-    Ok(lease.release(&mut changes, ending.status, ending.code)?)
+}
+
+/// Releases with `changes`, and without them if they are refused as well; the failure stays the news.
+fn release_refused(lease: Lease, mut changes: Vec<Change>, ending: Ending, failure: Failure) -> Failure {
+    let (lease, error) = match lease.try_release(&mut changes, ending.status, ending.code) {
+        Ok(()) => return failure,
+        Err(Unreleased { lease, error }) => (lease, error),
+    };
+    let failure = failure.detail(format!("the invocation could not be closed: {error}"));
+    match lease.map(|lease| lease.release(&mut [], ending.status, ending.code)) {
+        None | Some(Ok(())) => failure,
+        Some(Err(e)) => failure.detail(format!("the network lock could not be released: {e}")),
+    }
 }
 
 /// Nodes that an operator has to look at: ended badly, or kept from being executed by the lock of their job. `said` is what

@@ -10,8 +10,8 @@ use crate::flownet::child::process_table::ProcessTable;
 use crate::flownet::child::workdir;
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
-use crate::flownet::lease::{self, AcquireError, Change, Lease, Times, owner};
-use crate::flownet::record::status::{Lifecycle, RunStatus};
+use crate::flownet::lease::{self, AcquireError, Change, Lease, Times, Unreleased, owner};
+use crate::flownet::record::status::{AttemptStatus, Lifecycle, RunStatus};
 use crate::flownet::record::{DamagedRun, Lock, Run, lock, run};
 use crate::flownet::rule::edited;
 use crate::kintone::{Record, query};
@@ -46,7 +46,10 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
     let keys = keys(ctx, request)?;
     clear_leftovers(ctx, request);
     let seen = look(ctx, request, &keys, false)?;
-    let mut dead_owner = seen.lock.map(|held| reclaim::prove(ctx, &held)).transpose()?;
+    let mut dead_owner = seen
+        .lock
+        .map(|held| reclaim::prove(ctx, &keys, &held))
+        .transpose()?;
     let found = seen.run;
     check_identity(ctx, request, found.as_ref())?;
     let mut prepared = None;
@@ -193,11 +196,19 @@ impl Inside<'_> {
             not_closed(self.ctx, &e);
             Vec::new()
         });
-        lease.release(
-            &mut changes,
-            crate::flownet::record::status::AttemptStatus::Success,
-            "ALREADY_SUCCESS",
-        )?;
+        let (status, reason) = (AttemptStatus::Success, "ALREADY_SUCCESS");
+        match lease.try_release(&mut changes, status, reason) {
+            Ok(()) => {}
+            Err(Unreleased {
+                lease: Some(lease),
+                error,
+            }) => {
+                // A record of an earlier start that somebody edited does not keep the lock.
+                not_closed(self.ctx, &(*error).into());
+                lease.release(&mut [], status, reason)?;
+            }
+            Err(Unreleased { lease: None, error }) => return Err((*error).into()),
+        }
         Ok(close::nothing_to_do(run))
     }
 }
@@ -244,7 +255,7 @@ fn look(ctx: &Context, request: &Request, keys: &Keys, others: bool) -> Result<S
         all.extend_from_slice(condition);
         query::and(&all)
     };
-    let mut wanted = vec![query::one_of("record_key", &[&keys.held_lock])];
+    let mut wanted = vec![Lock::condition(&keys.held_lock, &keys.lock)];
     match &request.which {
         WhichRun::Id(id) => wanted.push(a_run(&[query::one_of("run_id", &[id])])),
         // By its key and by what the key is made of: a Run whose record_key was edited is still the Run of this
@@ -287,8 +298,8 @@ fn sort_in(
     found: &mut Vec<Run>,
 ) -> Result<(), Failure> {
     match record.text("record_type") {
-        lock::RECORD_TYPE if record.text("record_key") == keys.held_lock => {
-            seen.lock = Some(Lock::from_record(record)?);
+        lock::RECORD_TYPE if Lock::is_held_by(record, &keys.held_lock, &keys.lock) => {
+            seen.lock = Some(Lock::read(record));
         }
         run::RECORD_TYPE => {
             let here = record.text("network_id") == request.network.network_id;
@@ -443,7 +454,7 @@ fn take_lock(
     };
     if dead_owner.is_none() {
         match Lease::acquire(wish()) {
-            Err(AcquireError::Conflict(held)) => *dead_owner = Some(reclaim::prove(ctx, &held)?),
+            Err(AcquireError::Conflict(held)) => *dead_owner = Some(reclaim::prove(ctx, keys, &held)?),
             other => return other.map_err(Failure::from),
         }
     }

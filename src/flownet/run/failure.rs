@@ -204,7 +204,7 @@ impl From<AcquireError> for Failure {
         let text = e.to_string();
         match e {
             AcquireError::Conflict(lock) => Self::new("LOCK_CONFLICT", text)
-                .fact("owner_invocation_id", lock.owner_invocation_id.clone())
+                .fact("owner_invocation_id", lock.owner_word())
                 .fact("expires", lock.lease_expires_at.clone()),
             AcquireError::Unavailable(_) | AcquireError::Broken(_) => Self::new("LOCK_UNAVAILABLE", text),
             AcquireError::Randomness(_) | AcquireError::OwnerFile(_) => Self::new("RUN_NETWORK_FAILED", text),

@@ -1,6 +1,7 @@
 //! A start that meets a held lock: proof of death frees it, anything else is a conflict (D-08).
 
 use super::context::Context;
+use super::ensure::Keys;
 use super::failure::Failure;
 use crate::flownet::child::process_table::ProcessTable;
 use crate::flownet::clock::uuid;
@@ -18,7 +19,17 @@ pub struct Dead {
 }
 
 /// Proves that the owner of `held` is dead; anything else is a conflict.
-pub fn prove(ctx: &Context, held: &Lock) -> Result<Dead, Failure> {
+pub fn prove(ctx: &Context, keys: &Keys, held: &Lock) -> Result<Dead, Failure> {
+    let edited = held.edited_fields(&keys.held_lock, &keys.lock);
+    if !edited.is_empty() {
+        // Such a record proves nothing, not even whose it is.
+        let why = format!(
+            "NETWORK_LOCK record {} of the state app was edited ({})",
+            held.record_id,
+            edited.join(", ")
+        );
+        return Err(conflict(held, &why));
+    }
     if !ctx.auto_reclaim {
         return Err(conflict(held, "automatic release is switched off"));
     }
@@ -76,6 +87,7 @@ impl Dead {
         let forced = Forced {
             event_id: &event_id,
             network_id,
+            lock_key: &self.lock.lock_key,
             lock: &self.lock,
             service_principal: &by,
             requested_by: &ctx.requested_by,
@@ -113,9 +125,10 @@ fn conflict(held: &Lock, why: &str) -> Failure {
         "LOCK_CONFLICT",
         format!(
             "the network lock is held by {} (owner instance {instance}), lease until {} plus one minute: {why}",
-            held.owner_invocation_id, held.lease_expires_at
+            held.owner_word(),
+            held.lease_expires_at
         ),
     )
-    .fact("owner_invocation_id", &held.owner_invocation_id)
+    .fact("owner_invocation_id", held.owner_word())
     .fact("expires", &held.lease_expires_at)
 }

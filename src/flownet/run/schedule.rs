@@ -105,7 +105,7 @@ fn finish(ctx: &Context, lease: Lease, ready: &mut Ready, course: Course) -> Res
             invocation.add_reason(&reasons.join("; "));
         }
     }
-    close::close(lease, &mut ready.ledger, &ready.invocation_id, ending, now)?;
+    close::close(ctx, lease, &mut ready.ledger, &ready.invocation_id, ending, now)?;
     Ok(Finish {
         mode: Some(ready.mode),
         run_id: ready.ledger.run.get().run_id.clone(),
@@ -128,6 +128,7 @@ fn fail(ctx: &Context, lease: Lease, ready: &mut Ready, failure: Failure) -> Fai
     };
     let now = ctx.clock.now();
     match close::close(
+        ctx,
         lease,
         &mut ready.ledger,
         &ready.invocation_id,

@@ -2,7 +2,6 @@
 
 use super::{Detail, Facts, Question, RunFacts, Selection};
 use crate::flownet::key;
-use crate::flownet::record::status::AttemptStatus;
 use crate::flownet::record::{DamagedRun, Hold, Lock, Run, hold, lock, run};
 use crate::flownet::run::{Failure, gather as records};
 use crate::kintone::query;
@@ -38,15 +37,6 @@ pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
     }
 }
 
-/// `record_type`, `lock_key` and `status` of the held lock (STA-02).
-fn lock_condition(lock_key: &str) -> String {
-    query::and(&[
-        query::one_of("record_type", &[lock::RECORD_TYPE]),
-        query::one_of("lock_key", &[lock_key]),
-        query::one_of("status", &[AttemptStatus::Running.as_str()]),
-    ])
-}
-
 /// What one walk through the state app gave.
 #[derive(Default)]
 struct Found {
@@ -63,7 +53,8 @@ fn runs_and_lock(question: &Question<'_>, lock_key: &str, condition: &str) -> Re
     ]);
     let mut found = Found::default();
     let mut held: Vec<Lock> = Vec::new();
-    let both = query::or(&[runs, lock_condition(lock_key)]);
+    let held_key = key::held_lock_record_key(lock_key)?;
+    let both = query::or(&[runs, Lock::condition(&held_key, lock_key)]);
     for record in question.client.all_by_id(question.state, &both, &[])? {
         match record.text("record_type") {
             run::RECORD_TYPE => match Run::from_record(&record) {
@@ -76,8 +67,8 @@ fn runs_and_lock(question: &Question<'_>, lock_key: &str, condition: &str) -> Re
                     }
                 }
             },
-            lock::RECORD_TYPE if record.text("lock_key") == lock_key => {
-                held.push(Lock::from_record(&record)?);
+            lock::RECORD_TYPE if Lock::is_held_by(&record, &held_key, lock_key) => {
+                held.push(Lock::read(&record));
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! The answer of `status`, as JSON and as lines (STA-07, STA-09).
 
 use super::{Detail, Facts, RunFacts};
+use crate::flownet::key;
 use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::record::{Attempt, DamagedRun, Lock, NodeState};
 use crate::flownet::rule::activity::{Activity, activity};
@@ -40,7 +41,7 @@ pub fn document(facts: &Facts, now: Timestamp, wording: &dyn Wording) -> Object 
     Object::new()
         .with("network_id", facts.network_id.as_str())
         .with("profile", facts.profile.as_str())
-        .with("lock", facts.lock.as_ref().map(|l| lock(l, now)))
+        .with("lock", facts.lock.as_ref().map(|l| lock(facts, l, now)))
         .with("runs", runs)
         .with_some(UNREADABLE, unreadable(facts, wording))
 }
@@ -143,7 +144,7 @@ fn with_advice(
         .with(next_actions, actions)
 }
 
-fn lock(lock: &Lock, now: Timestamp) -> Object {
+fn lock(facts: &Facts, lock: &Lock, now: Timestamp) -> Object {
     Object::new()
         .with("record_id", lock.record_id.to_string())
         .with("owner_invocation_id", lock.owner_invocation_id.as_str())
@@ -152,6 +153,15 @@ fn lock(lock: &Lock, now: Timestamp) -> Object {
         .with("lease_expires_at", lock.lease_expires_at.as_str())
         .with("stale_candidate", lock.is_stale_candidate(now))
         .with("revision", lock.business_revision)
+        .with_some("edited_fields", edited_fields(facts, lock))
+}
+
+/// What somebody edited in the lock; it locks all the same. Additive, and absent when there is nothing.
+fn edited_fields(facts: &Facts, lock: &Lock) -> Option<Vec<String>> {
+    let lock_key = key::lock_key(&facts.profile, &facts.network_id).ok()?;
+    let held_key = key::held_lock_record_key(&lock_key).ok()?;
+    let fields = lock.edited_fields(&held_key, &lock_key);
+    (!fields.is_empty()).then(|| fields.into_iter().map(str::to_owned).collect())
 }
 
 fn run(facts: &Facts, entry: &RunFacts, found: Option<&Examination>, now: Timestamp) -> Object {
@@ -276,7 +286,7 @@ fn recovery(facts: &Facts, entry: &RunFacts, detail: &Detail) -> Object {
         Object::new()
             .with("network_id", facts.network_id.as_str())
             .with("profile", facts.profile.as_str())
-            .with("expected_owner_invocation_id", l.owner_invocation_id.as_str())
+            .with("expected_owner_invocation_id", l.owner_word())
     });
     Object::new()
         .with("resolve_node", resolvable)

@@ -145,8 +145,8 @@ pub(super) const FORCE_UNLOCK_NETWORK: Command = Command {
             "--expected-owner-invocation-id",
             "<invocation_id>",
             text(
-                "the owner that status shows for the lock",
-                "status が示すロックの所有者",
+                "the owner that status shows for the lock; none when the field was emptied",
+                "status が示すロックの所有者。欄が空にされている場合は none",
             ),
         ),
         REASON_FILE,

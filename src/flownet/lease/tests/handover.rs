@@ -19,6 +19,7 @@ fn succeed(fake: &Fake, name: &str, lock: &Lock) -> Result<Lease, AcquireError> 
     let forced = Forced {
         event_id: "net_unlock_1",
         network_id: "n",
+        lock_key: "N1:key",
         lock,
         service_principal: "auto:host",
         requested_by: "tester",
