@@ -16,6 +16,7 @@
 
 mod catalog;
 pub mod decode;
+mod field_type;
 mod form;
 mod page;
 mod write;
@@ -24,7 +25,8 @@ use std::error::Error;
 use std::fmt;
 
 pub use catalog::{AppMap, is_plain_logical_name, is_quoted_logical_name, logical_key};
-pub use form::{Constraints, Field, FieldType, Form, FormError, LinkProtocol};
+pub use field_type::FieldType;
+pub use form::{Constraints, Field, Form, FormError, LinkProtocol};
 pub use page::{ArenaFull, Page, TextColumn};
 pub use write::{ColumnList, WriteChunk, WritePermit, WriteRow, WriteTarget, WriteValue, Written};
 
