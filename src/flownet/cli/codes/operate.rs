@@ -94,7 +94,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     ),
     usage(
         "INVALID_ARGUMENT",
-        text("An argument is blank.", "空の引数があります。"),
+        text(
+            "An argument has a value that cannot be used here.",
+            "ここでは使えない値の引数があります。",
+        ),
     ),
     usage(
         "COMPENSATION_CANNOT_SUCCEED",

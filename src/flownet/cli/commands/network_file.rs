@@ -70,7 +70,10 @@ impl NetworkFile {
 pub fn failure(problems: &[Problem]) -> Failure {
     let headline = report::failure_header(problems.len());
     let lines = problems.iter().map(ToString::to_string).collect();
-    Failure::block("NETWORK_VALIDATION_FAILED", headline.trim_end(), lines)
+    // Where only the words of the command line are wrong, the file needs no correction.
+    let argument = problems.iter().all(|problem| problem.path.starts_with("--"));
+    let explained_by = problems.first().filter(|_| argument).map(|problem| problem.code);
+    Failure::block("NETWORK_VALIDATION_FAILED", headline.trim_end(), lines).explained_by(explained_by)
 }
 
 /// The failure of commands that need a definition: the generic text that scripts know, and then the same list that
