@@ -310,3 +310,28 @@ fn a_failed_run_says_all_of_it_in_one_json_line_and_nothing_beside_it() {
 fn text_of(record: &Json, field: &str) -> String {
     text(record, field).to_owned()
 }
+
+#[test]
+fn a_resume_tells_once_that_it_keeps_to_the_files_of_its_run() {
+    let outcomes = &["FAILED", "FAILED", "SUCCESS"];
+    let nodes = [
+        NodeSpec::new("a", &[], outcomes),
+        NodeSpec::new("b", &["a"], &["SUCCESS"]),
+    ];
+    let desk = Desk::new("changed-files", &nodes);
+    let resume = || said(&desk.space.run_network(&["--business-key", "k", "--resume"]));
+    let unchanged = resume();
+    assert!(!unchanged.contains("changed since"), "{unchanged}");
+
+    let sql = desk.space.dir.join("jobs/a.sql");
+    let corrected = std::fs::read_to_string(&sql).expect("SQL") + "SELECT 2;\n";
+    std::fs::write(&sql, corrected).expect("SQL");
+    std::fs::remove_file(desk.space.dir.join("jobs/b.sql")).expect("SQL");
+    let changed = resume();
+    assert_eq!(changed.matches("changed since Run").count(), 1, "{changed}");
+    assert!(
+        changed.contains(": jobs/a.sql;"),
+        "only what was changed: {changed}"
+    );
+    assert_eq!(text(&desk.run(), "status"), "SUCCESS");
+}

@@ -20,6 +20,7 @@ mod reclaim;
 pub mod repair;
 mod resume;
 mod schedule;
+mod stored;
 
 pub use context::{Context, Io, Request, WhichRun};
 pub use ensure::start;

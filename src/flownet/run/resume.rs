@@ -7,10 +7,9 @@ use super::failure::Failure;
 use super::gather::{Gathered, gather};
 use super::ledger::{Entry, Ledger};
 use super::schedule::{self, Ready};
-use super::{attempt, held, inputs, orphan, prepare, repair};
+use super::{attempt, held, inputs, orphan, prepare, repair, stored};
 use crate::flownet::bundle::Contents;
-use crate::flownet::canonical_json::sha256_hex;
-use crate::flownet::definition::{self, Network};
+use crate::flownet::definition::Network;
 use crate::flownet::key;
 use crate::flownet::lease::{Change, Lease, owner};
 use crate::flownet::ordered_json::{Json, Object};
@@ -51,7 +50,10 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     let description = refuse_drift(ctx, &run)?;
     let log_is_runners = prepare::log_is_runners(ctx, &description);
     let contents = schedule::download(ctx, &run, &run.bundle_sha256)?;
-    let network = stored_definition(&run, &contents)?;
+    let network = stored::definition(&run, &contents)?;
+    if let Some(remark) = stored::changed_since(inside.request, &run, &network, &contents) {
+        (ctx.warn)(remark);
+    }
     inputs::refuse_expired(ctx, &run, &network)?;
     let mut course = Course {
         inside,
@@ -140,25 +142,6 @@ fn refuse_drift(ctx: &Context, run: &Run) -> Result<Description, Failure> {
         Failure::new("PROFILE_SNAPSHOT_MISMATCH", profile::mismatch_text(&differences))
             .fact("run_id", &run.run_id),
     )
-}
-
-fn stored_definition(run: &Run, contents: &Contents) -> Result<Network, Failure> {
-    let mismatch = |why: &str| {
-        Failure::new(
-            "RUN_SNAPSHOT_MISMATCH",
-            format!("the bundle of Run {}: {why}", run.run_id),
-        )
-    };
-    if sha256_hex(&contents.network_yaml) != run.definition_sha256 {
-        return Err(mismatch("its definition has another hash than the Run"));
-    }
-    let network = definition::load_stored(&contents.network_yaml)
-        .network
-        .ok_or_else(|| mismatch("its definition is not valid"))?;
-    if network.network_id != run.network_id || network.schema_version != run.definition_schema_version {
-        return Err(mismatch("its definition belongs to another network or format"));
-    }
-    Ok(network)
 }
 
 fn ledger(run: &Run, all: &mut Gathered) -> Result<Ledger, Failure> {
