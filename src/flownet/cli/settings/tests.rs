@@ -15,7 +15,7 @@ const RUN_ORDER: &[(&str, &str)] = &[
     ("KSQL_FLOWNET_AUDIT_API_TOKEN", "s3cret-audit"),
     ("KSQL_FLOW_BIN", "ksql-flow"),
     ("KSQL_FLOW_CONFIG", "cfg.json"),
-    ("KSQL_FLOW_WORKDIR", "/work/dir"),
+    ("KSQL_FLOW_WORKDIR", "/srv/jobs"),
     ("KSQL_FLOW_LOG_APP_ID", "3"),
     ("KSQL_FLOW_LOG_API_TOKEN", "s3cret-log"),
 ];
@@ -112,7 +112,7 @@ fn defaults_of_run_network() {
     let settings = run_and(&[("KSQL_FLOW_GRACE_PERIOD_MS", " ")]).expect("complete");
     assert_eq!(settings.runner.grace.as_millis(), 30_000);
     assert_eq!(settings.runner.config, PathBuf::from("/here/cfg.json"));
-    assert_eq!(settings.runner.workdir, PathBuf::from("/work/dir"));
+    assert_eq!(settings.runner.workdir, PathBuf::from("/srv/jobs"));
     assert_eq!(settings.runner.env, EnvPolicy::WithoutSecrets);
     assert_eq!(settings.owner_instance_id, "local-pid://batch01/42");
     assert_eq!(settings.requested_by, "unknown");
