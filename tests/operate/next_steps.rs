@@ -8,22 +8,12 @@ use crate::archive::contradiction;
 use crate::desk::{Desk, assert_done, json_of};
 use crate::network::{NodeSpec, PROFILE, said, text};
 use crate::operator::type_command;
+use crate::printed_lines;
 
 type Build = fn(&str) -> Desk;
 
 fn braked(name: &str) -> Desk {
-    let desk = Desk::new(
-        name,
-        &[NodeSpec::new(
-            "a",
-            &[],
-            &["FAILED", "FAILED", "FAILED", "SUCCESS"],
-        )],
-    );
-    for _ in 0..2 {
-        desk.space.run_network(&["--business-key", "k", "--resume"]);
-    }
-    desk
+    printed_lines::braked(name).0
 }
 
 fn behind_a_dead_owner(name: &str) -> Desk {

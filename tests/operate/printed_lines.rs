@@ -13,7 +13,8 @@ type Scene = fn(&str) -> (Desk, Output);
 
 const ONCE: NodeSpec = NodeSpec::new("a", &[], &["FAILED"]).not_idempotent();
 
-fn braked(name: &str) -> (Desk, Output) {
+/// A node that failed so often that the next resume is refused.
+pub fn braked(name: &str) -> (Desk, Output) {
     let desk = Desk::new(
         name,
         &[NodeSpec::new(
