@@ -8,6 +8,12 @@ use crate::sandbox::value::number::compare_plain;
 /// Most characters of a unique text (KTB-109, KTB-174).
 const MAX_UNIQUE_TEXT: u64 = 64;
 
+/// Characters as the limits of a text count them: UTF-16 units, so that `😀` is two. No source says how kintone counts
+/// them; the lock keys of its clients are measured in these units (RNR-44), and so is every other length here.
+fn characters(text: &str) -> u64 {
+    text.encode_utf16().count() as u64
+}
+
 /// Checks `required`; also run for fields that a PUT did not send (KTB-100).
 pub fn required(field: &Field, value: &Value, path: Path<'_>, violations: &mut Violations) {
     // Not enforced on RADIO_BUTTON, without meaning on SUBTABLE (KTB-101).
@@ -30,7 +36,7 @@ pub fn limits(field: &Field, value: &Value, path: Path<'_>, violations: &mut Vio
     let text = value.as_text();
     match field.kind {
         Kind::SingleLineText | Kind::Link => {
-            let characters = text.chars().count() as u64;
+            let characters = characters(text);
             if let Some(limit) = field.max_length.filter(|limit| characters > *limit) {
                 violations.add(path.with(".value"), too_long(limit));
             } else if field.unique && characters > MAX_UNIQUE_TEXT {
@@ -134,6 +140,12 @@ mod tests {
         assert_eq!(
             violations(&text(&json!({ "maxLength": 2 })), "日本語"),
             ["record.f.value: Enter less than 3 characters."]
+        );
+        assert_eq!(violations(&text(&json!({ "maxLength": 2 })), "😀"), none);
+        assert_eq!(
+            violations(&text(&json!({ "maxLength": 2 })), "😀a"),
+            ["record.f.value: Enter less than 3 characters."],
+            "UTF-16 units"
         );
         assert_eq!(
             violations(&text(&json!({ "unique": true })), &"x".repeat(65)),
