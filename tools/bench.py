@@ -133,10 +133,7 @@ def runner(folder, orders, latency_ms, title):
     example = os.path.abspath("examples/monthly_summary")
     with open(f"{example}/ksql.config.json") as file:
         config = json.load(file)
-    # A grouped job keeps no rows: without a configured limit it may read any number of them.
-    limits = config["profiles"]["demo"]["limits"]
-    limits.pop("maxReadRows", None)
-    limits["maxTempRows"] = 100000
+    config["profiles"]["demo"]["limits"].update(maxReadRows=200000, maxTempRows=100000)
     with open(f"{folder}/ksql.config.json", "w") as file:
         json.dump(config, file)
     job = f"{folder}/grouped.sql"

@@ -46,6 +46,11 @@ impl Spec {
         }
     }
 
+    /// Whether a group keeps only a number or a text, however many rows it has.
+    pub fn folds(&self) -> bool {
+        !self.distinct && !matches!(self.kind, Kind::GroupConcat | Kind::Median | Kind::Mode)
+    }
+
     /// The mode of the result: the argument's for MIN, MAX and MODE, text for GROUP_CONCAT, else number.
     pub fn result_mode(&self) -> CompareMode {
         match self.kind {

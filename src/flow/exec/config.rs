@@ -26,7 +26,7 @@ pub struct Config {
     pub as_of: AsOf,
     /// The profile's logical names.
     pub apps: AppMap,
-    /// `limits.maxReadRows`; `None` = [`DEFAULT_MAX_READ_ROWS`], from which grouped scans are exempt.
+    /// `limits.maxReadRows`; `None` = [`DEFAULT_MAX_READ_ROWS`], to which scans that only aggregate are not held.
     pub max_read_rows: Option<u64>,
     /// `limits.maxTempRows`; `None` = [`DEFAULT_MAX_TEMP_ROWS`].
     pub max_temp_rows: Option<u64>,

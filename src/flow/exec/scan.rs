@@ -72,9 +72,9 @@ pub(super) fn id_of(page: &Page, row: usize) -> Result<u64, EngineError> {
 pub(in crate::flow) enum ReadLimit {
     /// Rows are kept or needed together.
     Always,
-    /// Only if a limit is configured: rows are folded into one result at once.
+    /// Only if a limit is configured: rows go into aggregates at once.
     Configured,
-    /// Their number is bounded otherwise, as by the keys that are looked up.
+    /// Rows are folded into groups at once, or their number is bounded otherwise, as by the keys that are looked up.
     Never,
 }
 

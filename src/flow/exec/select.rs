@@ -450,9 +450,12 @@ pub(super) fn decision(select: &BoundSelect) -> Decision {
     }
 }
 
-/// Aggregation over one source folds every row away at once, with GROUP BY or without (LNG-180).
+/// GROUP BY over one source folds every row away at once, and the limit is there for rows that are kept: it is exempt
+/// (LNG-180). Aggregates without GROUP BY, which the original's limit stops, and those that keep values are held to a
+/// configured limit.
 fn read_limit(select: &BoundSelect) -> ReadLimit {
     match &select.grouping {
+        Some(grouping) if grouping.explicit && grouping.folds() => ReadLimit::Never,
         Some(_) => ReadLimit::Configured,
         None => ReadLimit::Always,
     }

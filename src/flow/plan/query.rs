@@ -159,6 +159,13 @@ pub struct BoundGrouping {
     pub explicit: bool,
 }
 
+impl BoundGrouping {
+    /// Whether each row leaves no more in its group than a number or a text for each aggregate.
+    pub fn folds(&self) -> bool {
+        self.aggregates.iter().all(|aggregate| aggregate.spec.folds())
+    }
+}
+
 /// An aggregate.
 #[derive(Clone, Debug)]
 pub struct BoundAggregate {
