@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Ended, text, value};
 use crate::evidence::{journal, log_records, only_log_record};
-use crate::sandbox::{CUSTOMERS, Sandbox};
+use crate::sandbox::{CUSTOMERS, ORDERS, Sandbox};
 
 /// Customers of the sandbox: seven chunks.
 const ROWS: usize = 650;
@@ -123,6 +123,41 @@ fn puts(sandbox: &Sandbox) -> (usize, usize) {
             .filter(|request| request["applied"] == json!(true))
             .count(),
     )
+}
+
+#[test]
+fn the_forms_of_all_apps_are_asked_for_at_once_and_once_only() {
+    let (sandbox, bench) = start(&json!({}));
+    bench.write(
+        "two_apps.sql",
+        "-- @ksql name: two_apps
+-- @ksql dialect: 1
+ASSERT (SELECT COUNT(*) FROM LAPP_受注) < 10, 'too many';
+UPDATE LAPP_顧客マスタ SET 顧客名 = 'new' WHERE 顧客コード IN (SELECT 顧客コード FROM LAPP_受注);
+",
+    );
+    sandbox.clear_log();
+    for app in [ORDERS.0, CUSTOMERS.0] {
+        sandbox.fault(&json!({
+            "match": {"method": "GET", "path": "/k/v1/app/form/fields.json", "app": app}, "action": "hold_before",
+        }));
+    }
+    let child = spawn(&bench, "two_apps.sql");
+    for id in wait_for_holds(&sandbox, 2) {
+        sandbox.release(&id, "proceed");
+    }
+    let ended = Ended::of(child.wait_with_output().expect("ended"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let forms = |app: u64| {
+        let log = sandbox.log();
+        let forms = log.iter().filter(|request| {
+            request["path"]
+                .as_str()
+                .is_some_and(|path| path.contains("form/fields"))
+        });
+        forms.filter(|request| request["apps"] == json!([app])).count()
+    };
+    assert_eq!((forms(ORDERS.0), forms(CUSTOMERS.0)), (1, 1));
 }
 
 #[test]

@@ -6,21 +6,29 @@
 //! continues where the rows so far end: its first row, or the number it was asked behind, must not lie beyond the last
 //! row taken. Everything else is thrown away and asked again behind that row. Records that are added, changed or removed
 //! meanwhile can therefore make a guess useless, but never wrong.
+//!
+//! Rows are taken in order. So that one late page does not leave the other threads idle, a few more pages are asked for
+//! than there are threads: they wait for a free one, and are not sent at all once they turn out to be useless.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::flow::apps::{AppsError, PAGE_ROWS, Page, PageRequest};
+use crate::flow::apps::{PAGE_ROWS, Page, PageRequest};
 use crate::flow::sql::message::say;
 
 use super::EngineError;
 use super::in_flight::serve;
+use super::pulse::stop_if_asked;
 use super::scan::{PageSink, Reader, Scan, id_of};
 
 /// Rows that a guess by offset repeats of the page before.
 const OVERLAP: u64 = 1;
+/// For so many threads one page waits for a thread: enough for a page that takes half as long again as the others, few
+/// enough to be kept in memory while they wait for their turn.
+const WAITING_SHARE: usize = 2;
 
 /// A request with the page to fill.
 struct Order {
@@ -32,7 +40,7 @@ struct Order {
 /// An answered request.
 struct Delivery {
     number: u64,
-    result: Result<Page, AppsError>,
+    result: Result<Page, EngineError>,
 }
 
 /// A page that is on its way.
@@ -60,18 +68,23 @@ pub(super) struct Ahead<'r, 'a, 's> {
     dense: bool,
     guesses: VecDeque<Guess>,
     next_number: u64,
+    /// Requests below this number that no thread has taken are not sent any more.
+    useless_below: &'s AtomicU64,
     spare: Vec<Page>,
 }
 
 impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
-    /// Goes on after a full first page.
-    pub fn new(
+    /// Reads the rest after a full first page.
+    pub fn read(
         reader: &'r mut Reader<'a>,
         scan: &'s Scan,
         first: &Page,
         total: u64,
-    ) -> Result<Self, EngineError> {
-        let mut ahead = Self {
+        each: PageSink<'_>,
+    ) -> Result<(), EngineError> {
+        let (apps, observer) = (reader.apps(), reader.observer());
+        let useless_below = AtomicU64::new(0);
+        let mut ahead = Ahead {
             reader,
             scan,
             last: 0,
@@ -80,18 +93,13 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
             dense: false,
             guesses: VecDeque::new(),
             next_number: 0,
+            useless_below: &useless_below,
             spare: Vec::new(),
         };
         ahead.take(first)?;
-        Ok(ahead)
-    }
-
-    /// Reads the rest.
-    pub fn run(mut self, each: PageSink<'_>) -> Result<(), EngineError> {
-        let apps = self.reader.apps();
         // No more threads than pages that are likely to be left.
-        let left = self.total.saturating_sub(self.seen).div_ceil(PAGE_ROWS as u64);
-        let threads = self
+        let left = total.saturating_sub(ahead.seen).div_ceil(PAGE_ROWS as u64);
+        let threads = ahead
             .reader
             .ahead
             .min(usize::try_from(left).unwrap_or(usize::MAX))
@@ -101,7 +109,15 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         let fetch = |order: Order| {
             let mut page = order.page;
-            let result = apps.page(&order.request, &mut page).map(|()| page);
+            let useless = order.number < useless_below.load(Ordering::SeqCst);
+            // A useless page is handed back as it is.
+            let result = if useless {
+                Ok(page)
+            } else {
+                stop_if_asked(observer)
+                    .and_then(|()| Ok(apps.page(&order.request, &mut page)?))
+                    .map(|()| page)
+            };
             Delivery {
                 number: order.number,
                 result,
@@ -116,7 +132,9 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
                     "読み取りに使うスレッドを作成できません"
                 )));
             };
-            self.collect(&orders, &delivered, each)
+            let result = ahead.collect(&orders, &delivered, each);
+            useless_below.store(u64::MAX, Ordering::SeqCst);
+            result
         })
     }
 
@@ -126,7 +144,7 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
         delivered: &Receiver<Delivery>,
         each: PageSink<'_>,
     ) -> Result<(), EngineError> {
-        let mut waiting: BTreeMap<u64, Result<Page, AppsError>> = BTreeMap::new();
+        let mut waiting: BTreeMap<u64, Result<Page, EngineError>> = BTreeMap::new();
         loop {
             self.order(orders)?;
             let Some(guess) = self.guesses.pop_front() else {
@@ -151,6 +169,7 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
             if !self.continues(&guess, &page)? {
                 // Everything that was guessed behind it is as useless: ask again behind the last row.
                 self.guesses.clear();
+                self.useless_below.store(self.next_number, Ordering::SeqCst);
                 self.spare.push(page);
                 continue;
             }
@@ -195,7 +214,8 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
 
     /// Keeps as many pages on their way as are allowed and can still be needed.
     fn order(&mut self, orders: &Sender<Order>) -> Result<(), EngineError> {
-        while self.guesses.len() < self.reader.ahead {
+        let most = self.reader.ahead + self.reader.ahead / WAITING_SHARE;
+        while self.guesses.len() < most {
             // Right behind the last row taken nothing is guessed: that page is asked for whatever was expected.
             let fresh = self
                 .guesses
@@ -254,12 +274,13 @@ impl<'r, 'a, 's> Ahead<'r, 'a, 's> {
 mod tests {
     use std::collections::BTreeSet;
     use std::ops::ControlFlow;
+    use std::sync::atomic::AtomicUsize;
 
     use proptest::prelude::*;
 
     use super::*;
     use crate::flow::apps::{
-        AppId, AppMap, AppSummary, Apps, Form, NumberPrecision, WriteChunk, WritePermit, Written,
+        AppId, AppMap, AppSummary, Apps, AppsError, Form, NumberPrecision, WriteChunk, WritePermit, Written,
     };
     use crate::flow::calendar::{AsOf, Zone};
     use crate::flow::exec::scan::ReadLimit;
@@ -269,6 +290,8 @@ mod tests {
     struct Numbers {
         state: Mutex<(BTreeSet<u64>, u64)>,
         changes: Vec<(u64, Change)>,
+        now: AtomicUsize,
+        most_at_once: AtomicUsize,
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -283,6 +306,9 @@ mod tests {
 
     impl Apps for Numbers {
         fn page(&self, request: &PageRequest, into: &mut Page) -> Result<(), AppsError> {
+            let at_once = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_at_once.fetch_max(at_once, Ordering::SeqCst);
+            thread::yield_now();
             let mut state = self.state.lock().unwrap();
             state.1 += 1;
             let at = state.1;
@@ -303,6 +329,7 @@ mod tests {
             for id in state.0.range(behind + 1..).skip(offset).take(limit) {
                 into.push_row([id.to_string().as_str()]).unwrap();
             }
+            self.now.fetch_sub(1, Ordering::SeqCst);
             Ok(())
         }
 
@@ -332,6 +359,8 @@ mod tests {
         let apps = Numbers {
             state: Mutex::new((ids.clone(), 0)),
             changes: changes.to_vec(),
+            now: AtomicUsize::new(0),
+            most_at_once: AtomicUsize::new(0),
         };
         let mut config = Config::new(AsOf::new(jiff::Timestamp::UNIX_EPOCH, Zone::utc()), AppMap::new());
         config.requests_in_flight = ahead;
@@ -354,6 +383,7 @@ mod tests {
             })
             .unwrap();
         let requests = apps.state.lock().unwrap().1;
+        assert!(apps.most_at_once.into_inner() <= ahead);
         (found, requests)
     }
 

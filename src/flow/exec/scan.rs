@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
             }
             last = Some(id_of(&page, page.rows() - 1)?);
             if self.ahead > 1 && scan.at_most.is_none() && !scan.partial && page.total_count.is_some() {
-                return Ahead::new(self, scan, &page, total)?.run(each);
+                return Ahead::read(self, scan, &page, total, each);
             }
         }
     }

@@ -57,6 +57,7 @@ impl<'a> Session<'a> {
     /// Binds every statement against the forms without running any: unknown names, wrong types, unwritable fields and
     /// bad keys are found before the first statement reads or writes. Only forms are requested.
     pub fn check(&mut self, script: &Script) -> Result<Vec<Diagnostic>, EngineError> {
+        self.world.read_forms(script, self.config.width())?;
         let variables = self.world.variables.clone();
         let mut diagnostics = Vec::new();
         for statement in &script.statements {

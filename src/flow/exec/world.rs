@@ -8,8 +8,10 @@ use crate::flow::calendar::AsOf;
 use crate::flow::dml::IMPORT_TABLE;
 use crate::flow::plan::catalog::{Catalog, Variable};
 use crate::flow::plan::types::ColumnInfo;
+use crate::flow::script::Script;
 use crate::flow::sql::message::Message;
 
+use super::in_flight::in_flight;
 use super::query::{Forms, Temps};
 use super::{Config, EngineError, ImportSource, Imported};
 
@@ -46,6 +48,26 @@ impl<'a> World<'a> {
             imports: config.imports.clone(),
             imported: Vec::new(),
         }
+    }
+
+    /// Reads the forms of all apps that a script names, so many at once: binding its statements needs every one of them.
+    pub(super) fn read_forms(&mut self, script: &Script, width: usize) -> Result<(), EngineError> {
+        let mut unread: Vec<AppId> = Vec::new();
+        for app in script.statements.iter().flat_map(|statement| &statement.apps) {
+            if !self.forms.contains_key(app) && !unread.contains(app) {
+                unread.push(*app);
+            }
+        }
+        let apps = self.apps;
+        let forms = &mut self.forms;
+        in_flight(
+            0..unread.len(),
+            width,
+            |place| Ok(unread.get(place).map(|app| apps.form(*app)).transpose()?),
+            |_| true,
+            |_, form| forms.extend(form.map(|form| (form.app, Arc::new(form)))),
+        )?;
+        Ok(())
     }
 
     /// Notes a decoded file once.

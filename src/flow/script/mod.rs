@@ -5,7 +5,7 @@ mod header;
 pub use crate::flow::sql::ast::ImportFormat;
 pub use header::Header;
 
-use crate::flow::apps::AppMap;
+use crate::flow::apps::{AppId, AppMap};
 use crate::flow::sql::ast;
 use crate::flow::sql::diagnostic::{Diagnostic, Problem, Severity, code};
 use crate::flow::sql::message::say;
@@ -62,6 +62,8 @@ pub struct Statement {
     pub(in crate::flow) flow: bool,
     /// Its tree.
     pub(in crate::flow) tree: ast::Statement,
+    /// The apps it names.
+    pub(in crate::flow) apps: Vec<AppId>,
     /// Where it begins, for places inside it.
     pub(in crate::flow) start: usize,
 }
@@ -221,6 +223,7 @@ pub fn parse(source: &str, options: &ParseOptions<'_>) -> Script {
                 line,
                 column,
                 tree: parsed.statement,
+                apps: parsed.apps,
                 start: parsed.span.start,
             }
         })

@@ -124,6 +124,8 @@ pub struct Parsed {
     pub statement: Statement,
     /// From its first to its last token.
     pub span: Span,
+    /// The apps it names, each once, in the order of their first mention.
+    pub apps: Vec<AppId>,
 }
 
 /// Parses all statements, or one more than a script may have. A statement with an error is left out and reported;
@@ -135,6 +137,7 @@ pub fn statements(tokens: &[Token], context: Context<'_>) -> (Vec<Parsed>, Vec<P
         context,
         depth: 0,
         in_where: false,
+        apps: Vec::new(),
         problems: Vec::new(),
     };
     let mut parsed = Vec::new();
@@ -147,11 +150,13 @@ pub fn statements(tokens: &[Token], context: Context<'_>) -> (Vec<Parsed>, Vec<P
             break;
         }
         let start = parser.span();
+        parser.apps.clear();
         let result = parser.statement().and_then(|statement| {
             if parser.at_symbol(";") || parser.token().kind == TokenKind::End {
                 Ok(Parsed {
                     statement,
                     span: start.to(parser.previous()),
+                    apps: std::mem::take(&mut parser.apps),
                 })
             } else {
                 Err(parser.unexpected(&say!("the end of the statement", "文の終わり")))
@@ -175,6 +180,8 @@ struct Parser<'a> {
     depth: usize,
     /// Inside a WHERE condition, where kintone's own functions may stand.
     in_where: bool,
+    /// Apps of the statement in hand.
+    apps: Vec<AppId>,
     problems: Vec<Problem>,
 }
 
@@ -419,6 +426,7 @@ impl<'a> Parser<'a> {
         let token = self.token();
         if let Some(id) = self.app_number(0) {
             self.advance();
+            self.note_app(id);
             return Ok(AppRef {
                 id: Some(id),
                 written: Name {
@@ -441,6 +449,9 @@ impl<'a> Parser<'a> {
                     .ok_or_else(|| unknown_app(name, apps, token.span))?,
             ),
         };
+        if let Some(id) = id {
+            self.note_app(id);
+        }
         Ok(AppRef {
             id,
             written: Name {
@@ -448,6 +459,12 @@ impl<'a> Parser<'a> {
                 span: token.span,
             },
         })
+    }
+
+    fn note_app(&mut self, app: AppId) {
+        if !self.apps.contains(&app) {
+            self.apps.push(app);
+        }
     }
 
     /// `$code` written right behind an app.
