@@ -97,7 +97,6 @@ fn disturb(sandbox: &Sandbox, case: &Case<'_>) -> Result<usize, String> {
     let first = disturbed(sandbox, stage.space.command(&args), case.at, *mode);
     sandbox.clear_faults();
     stage.check("after the fault")?;
-    let mut people = 0;
     if let Some(output) = &first {
         // The process survived: everything must be as if nothing had happened.
         if output.status.code() != plain.exit || stage.book().status() != plain.status {
@@ -109,10 +108,7 @@ fn disturb(sandbox: &Sandbox, case: &Case<'_>) -> Result<usize, String> {
             ));
         }
     } else {
-        // A start frees the lock of a dead one by itself (D-08), archive-run never does.
-        if words[0] == "archive-run" {
-            people += stage.release_dead_lock()?;
-        }
+        // It takes the lock of the dead one by itself (D-08).
         let output = stage.run(&words);
         // A rerun of a Run that has succeeded meanwhile is refused, and nothing is left to do.
         let done = output.status.success() || stage.book().status() == "SUCCESS";
@@ -121,12 +117,12 @@ fn disturb(sandbox: &Sandbox, case: &Case<'_>) -> Result<usize, String> {
         }
     }
     stage.check_event(scenario)?;
-    people += (scenario.after)(&stage)?;
+    let people = (scenario.after)(&stage)?;
     stage.check_end()?;
-    // A killed archive-run needs a person for its lock; nothing else needs more of them than without the fault.
-    let allowed = plain.people + usize::from(words[0] == "archive-run" && first.is_none());
-    if people > allowed {
-        return Err(format!("{people} words of a person, {allowed} expected"));
+    // No fault needs a person where none is needed without it.
+    if people > plain.people {
+        let expected = plain.people;
+        return Err(format!("{people} words of a person, {expected} expected"));
     }
     Ok(people)
 }

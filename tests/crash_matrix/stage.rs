@@ -7,7 +7,7 @@ use ksql_flownet::flownet::key;
 use serde_json::{Value as Json, json};
 
 use crate::network::{Book, NodeSpec, PROFILE, Workspace, said, text, violations};
-use crate::operator::{self, free_job_locks, type_command};
+use crate::operator::{free_job_locks, type_command};
 use crate::sandbox::{STATE, Sandbox};
 
 /// Next steps after which a Run that has not ended counts as a dead end.
@@ -153,22 +153,6 @@ impl Stage<'_> {
             "revision": value("1"),
         });
         self.sandbox.insert(STATE.0, &[record]);
-    }
-
-    /// What a killed archive-run left locked: its lease runs out, and a person releases it. Gives the number of words.
-    pub fn release_dead_lock(&self) -> Result<usize, String> {
-        let locks = self.book().held_locks;
-        for lock in &locks {
-            let past = SystemClock.now().plus_ms(-300_000).iso_ms();
-            let id = text(lock, "$id").parse().expect("record id");
-            self.sandbox
-                .edit(STATE.0, id, &json!({"lease_expires_at": {"value": past}}));
-            let output = operator::force_unlock(&self.space, lock);
-            if !output.status.success() {
-                return Err(said(&output));
-            }
-        }
-        Ok(locks.len())
     }
 
     fn found(&self) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! archive-run (OPR-36 to OPR-41), and Runs that are abandoned.
 
-use std::process::Output;
+use std::process::{Child, Output};
 
 use serde_json::{Value as Json, json};
 
@@ -342,16 +342,24 @@ fn two_archives_at_once_are_one_archive() {
     assert!(desk.book().held_locks.is_empty());
 }
 
-#[test]
-fn a_dead_archive_frees_its_lock_by_itself() {
-    let desk = Desk::new("archive_killed", FAILED);
+/// With an archive that was killed before its last commit: its lock is still held.
+fn killed(name: &str) -> Desk {
+    let desk = Desk::new(name, FAILED);
     desk.sandbox.fault(&json!({
         "match": {"method": "POST", "path": "/k/v1/bulkRequest.json"}, "nth": 1, "times": 1, "action": "hold_before"
     }));
-    let mut archiving = desk.start_archive(&[]);
+    let archiving = desk.start_archive(&[]);
+    kill(&desk, archiving);
+    let held = desk.book().held_locks;
+    assert!(text(&held[0], "status_reason").starts_with("owner_instance_id=local-pid://"));
+    desk
+}
+
+/// Kills a command that waits for its answer; the request is dropped.
+fn kill(desk: &Desk, mut command: Child) {
     let parked = desk.sandbox.wait_for_hold();
-    archiving.kill().expect("kill -9");
-    archiving.wait().expect("reaped");
+    command.kill().expect("kill -9");
+    command.wait().expect("reaped");
     desk.sandbox.send(
         &[],
         "POST",
@@ -359,13 +367,117 @@ fn a_dead_archive_frees_its_lock_by_itself() {
         &json!({"id": parked, "action": "drop"}),
     );
     desk.sandbox.wait_for_no_hold();
-    let held = desk.book().held_locks;
-    assert!(text(&held[0], "status_reason").starts_with("owner_instance_id=local-pid://"));
-    assert_refused(&desk.archive(&[]), "LOCK_CONFLICT");
-    // The next start of the network proves it dead (D-08).
-    let started = desk.space.run_network(&["--business-key", "k", "--resume"]);
-    assert!(said(&started).contains("was released"), "{}", said(&started));
+}
+
+/// The lock of a dead owner was taken on proof, with the audit record of D-08.
+fn assert_reclaimed(desk: &Desk, output: &Output) {
+    assert!(said(output).contains("was released"), "{}", said(output));
+    let released = desk.events("NETWORK_LOCK_FORCE_RELEASED");
+    assert_eq!(released.len(), 1);
+    assert_eq!(released[0]["stop_method"], "local_pid");
+    let by = released[0]["stop_confirmed_by"].as_str().unwrap_or_default();
+    assert!(by.starts_with("auto:"), "{by}");
     assert!(desk.book().held_locks.is_empty());
+}
+
+#[test]
+fn a_start_frees_the_lock_of_a_dead_archive() {
+    let desk = killed("archive_killed");
+    let started = desk.space.run_network(&["--business-key", "k", "--resume"]);
+    assert_reclaimed(&desk, &started);
+}
+
+#[test]
+fn the_next_archive_frees_the_lock_of_a_dead_one() {
+    let desk = killed("archive_again");
+    let again = desk.archive(&[]);
+    assert_done(&again);
+    assert_reclaimed(&desk, &again);
+    assert_eq!(line(&again).1["outcome"], "ARCHIVED");
+    assert_eq!(desk.events("RUN_ARCHIVED").len(), 1);
+    desk.assert_sound();
+}
+
+#[test]
+fn without_the_means_of_a_proof_a_person_decides() {
+    let desk = killed("archive_unproved");
+    for (name, value, why) in [
+        (
+            "KSQL_FLOWNET_AUTO_RECLAIM",
+            "off",
+            "automatic release is switched off",
+        ),
+        ("KSQL_FLOW_WORKDIR", "", "KSQL_FLOW_WORKDIR is not set"),
+        (
+            "KSQL_FLOW_WORKDIR",
+            "elsewhere",
+            "no owner file of this lease on this machine",
+        ),
+    ] {
+        let output = desk.archive_command(&[]).env(name, value).output().expect("runs");
+        assert_refused(&output, "LOCK_CONFLICT");
+        assert!(said(&output).contains(why), "{}", said(&output));
+        assert!(
+            said(&output).contains("force-unlock-network"),
+            "{}",
+            said(&output)
+        );
+    }
+    assert_eq!(desk.book().held_locks.len(), 1);
+    assert!(desk.events("NETWORK_LOCK_FORCE_RELEASED").is_empty());
+}
+
+#[test]
+fn a_living_owner_keeps_its_lock() {
+    let desk = Desk::new("archive_alive", FAILED);
+    desk.sandbox.fault(&json!({
+        "match": {"method": "POST", "path": "/k/v1/bulkRequest.json"}, "nth": 1, "times": 1, "action": "hold_before"
+    }));
+    let start = desk.space.start(&["--business-key", "k2"]);
+    let parked = desk.sandbox.wait_for_hold();
+    let first = desk.run_id();
+    let output = desk.archive(&[]);
+    assert_refused(&output, "LOCK_CONFLICT");
+    let alive = format!("its process {} is running", start.id());
+    assert!(said(&output).contains(&alive), "{}", said(&output));
+    assert!(
+        !said(&output).contains("force-unlock-network"),
+        "{}",
+        said(&output)
+    );
+    desk.sandbox.release(&parked, "proceed");
+    start.wait_with_output().expect("ends");
+    assert_eq!(desk.run_id(), first);
+    assert_done(&desk.archive(&[]));
+}
+
+/// One Run can be closed although the start of another one died; that one goes on afterwards.
+#[test]
+fn the_run_of_a_dead_start_goes_on_after_an_archive() {
+    let nodes = [
+        NodeSpec::new("a", &[], &["FAILED", "SUCCESS"]),
+        NodeSpec::new("b", &["a"], &["SUCCESS"]),
+    ];
+    let desk = Desk::new("archive_beside", &nodes);
+    desk.sandbox.fault(&json!({
+        "match": {"method": "POST", "path": "/k/v1/bulkRequest.json", "contains": "\"result_code\":{\"value\":\"OK\"}"},
+        "nth": 1, "times": 1, "action": "hold_before"
+    }));
+    let start = desk.space.start(&["--business-key", "k2"]);
+    kill(&desk, start);
+    let archived = desk.archive(&[]);
+    assert_done(&archived);
+    assert_reclaimed(&desk, &archived);
+    let resumed = desk.space.run_network(&["--business-key", "k2", "--resume"]);
+    assert_done(&resumed);
+    let statuses: Vec<_> = desk
+        .book()
+        .runs
+        .iter()
+        .map(|run| text(run, "status").to_owned())
+        .collect();
+    assert_eq!(statuses, ["FAILED", "SUCCESS"]);
+    desk.assert_sound();
 }
 
 /// A Run whose records contradict each other, which the original leaves for ever.

@@ -167,11 +167,15 @@ impl Desk {
     }
 
     pub fn start_archive(&self, words: &[&str]) -> Child {
+        self.archive_command(words).spawn().expect("starts")
+    }
+
+    pub fn archive_command(&self, words: &[&str]) -> Command {
         let (run, reason) = (self.run_id(), self.reason());
         let file = self.space.network_file().display().to_string();
         let mut args = vec!["archive-run", &file, "--run-id", &run, "--reason-file", &reason];
         args.extend_from_slice(words);
-        self.space.command(&args).spawn().expect("starts")
+        self.space.command(&args)
     }
 
     /// force-unlock-network of the network.

@@ -152,8 +152,8 @@ pub const VARIABLES: &[Variable] = &[
         &["run-network", "archive-run"],
         Need::UnlessFlag("--ksql-flow-workdir"),
         text(
-            "work directory; created when missing; archive-run does without it, but a later start can then not prove it dead",
-            "作業ディレクトリ。なければ作る。archive-run では省けるが、その場合は後の起動がその停止を証明できない",
+            "work directory; created when missing; archive-run does without it, but can then prove no owner of a lock dead, nor be proved dead itself",
+            "作業ディレクトリ。なければ作る。archive-run では省けるが、その場合はロックの所有者の停止を証明できず、自分の停止も証明されない",
         ),
     ),
     variable(
@@ -361,7 +361,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "KSQL_FLOWNET_AUTO_RECLAIM",
-        RUN,
+        &["run-network", "archive-run"],
         Need::Optional("on"),
         text(
             "off: never release the lock of a dead process of this host without a person",

@@ -7,8 +7,15 @@
 //! other, a bundle or profile that is lost, a result that nobody will ever know. They free their place among
 //! `max_active_runs`, and their business key stays taken.
 
+mod report;
+
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+pub use report::{Outcome, Report};
+
+use report::Refusal;
 
 use super::desk::{Desk, Readable};
 use super::hold::release_expired;
@@ -24,6 +31,7 @@ use crate::flownet::record::{Hold, Run};
 use crate::flownet::rule::operator::may_archive;
 use crate::flownet::run::gather::{self, Gathered};
 use crate::flownet::run::ledger::{Entry, Ledger};
+use crate::flownet::run::reclaim::{self, Examiner};
 use crate::flownet::run::{Failure, repair};
 use crate::flownet::time::Timestamp;
 use crate::kintone::{Outcome as Landed, query};
@@ -44,6 +52,10 @@ pub struct Request<'a> {
     pub instance: &'a str,
     /// Folder of owner files, when there is a work directory.
     pub owner_dir: Option<PathBuf>,
+    /// May a lock be taken from an owner that is proved dead? (D-08)
+    pub auto_reclaim: bool,
+    /// Host name to record.
+    pub host: &'a str,
     /// Warnings for the operator.
     pub warn: Warn,
 }
@@ -55,82 +67,6 @@ pub struct Abandon<'a> {
     pub evidence_ref: &'a str,
     /// Who confirmed that no job of the Run is running.
     pub stop_confirmed_by: &'a str,
-}
-
-/// How it ended (OPR-38).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// The Run is archived now, with its audit record.
-    Archived,
-    /// It was before.
-    AlreadyArchived,
-    /// Nobody can say.
-    Unconfirmed,
-    /// It is not archived.
-    Rejected,
-}
-
-impl Outcome {
-    /// The word of OPR-38.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Archived => "ARCHIVED",
-            Self::AlreadyArchived => "ALREADY_ARCHIVED",
-            Self::Unconfirmed => "UNCONFIRMED",
-            Self::Rejected => "REJECTED",
-        }
-    }
-}
-
-/// The end of an archive-run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
-    /// Run.
-    pub run_id: String,
-    /// `archive_<uuid>`: owner of the lock, and the event once the Run is archived.
-    pub event_id: String,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Revision of the Run, where it is known.
-    pub revision: Option<u64>,
-    /// Why it was not archived.
-    pub code: Option<&'static str>,
-    /// The Network lock is free, or was never taken.
-    pub lock_released: bool,
-    /// In words.
-    pub why: String,
-    /// Who archived it before, and when.
-    pub earlier: Option<(String, String)>,
-    /// Its scheduled time, once it was read; empty when it has none.
-    pub as_of: String,
-    /// Invocation that holds the lock which is in the way.
-    pub lock_owner: String,
-}
-
-/// Why a Run is not archived.
-struct Refusal {
-    code: &'static str,
-    why: String,
-    revision: Option<u64>,
-    lock_owner: String,
-}
-
-impl Refusal {
-    fn new(code: &'static str, why: impl Into<String>) -> Self {
-        Self {
-            code,
-            why: why.into(),
-            revision: None,
-            lock_owner: String::new(),
-        }
-    }
-
-    /// The same about a Run with this revision.
-    fn at(revision: u64, code: &'static str, why: impl Into<String>) -> Self {
-        let mut refusal = Self::new(code, why);
-        refusal.revision = Some(revision);
-        refusal
-    }
 }
 
 /// What is known of the Run, which may be one that cannot be read: closing it needs no more than this.
@@ -264,6 +200,7 @@ impl Archiver<'_> {
             earlier: None,
             as_of: String::new(),
             lock_owner: String::new(),
+            explained_by: None,
         }
     }
 
@@ -272,6 +209,7 @@ impl Archiver<'_> {
             code: Some(refusal.code),
             why: refusal.why,
             lock_owner: refusal.lock_owner,
+            explained_by: refusal.explained_by,
             ..self.report(Outcome::Rejected, refusal.revision, lock_released)
         }
     }
@@ -335,20 +273,21 @@ impl Archiver<'_> {
         }
     }
 
-    /// The lock, or why not and whether it is certainly not ours.
+    /// The lock, or why not and whether it is certainly not ours. An owner that is proved dead gives way (D-08); any other
+    /// keeps it, however old it is (OPR-37).
     fn acquire(&self) -> Result<Lease, (Refusal, bool)> {
         let (desk, request) = (self.desk, self.request);
         let unavailable = |why: String| (Refusal::new("LOCK_UNAVAILABLE", why), true);
         let lock_key = key::lock_key(request.profile, &request.network.network_id)
             .map_err(|e| unavailable(e.to_string()))?;
         let held_key = key::held_lock_record_key(&lock_key).map_err(|e| unavailable(e.to_string()))?;
-        let wish = lease::Request {
-            store: std::sync::Arc::new(desk.client.clone()),
-            clock: std::sync::Arc::clone(&desk.clock),
+        let wish = || lease::Request {
+            store: Arc::new(desk.client.clone()),
+            clock: Arc::clone(&desk.clock),
             state: desk.state.clone(),
             audit: desk.audit.clone(),
-            lock_key,
-            held_key,
+            lock_key: lock_key.clone(),
+            held_key: held_key.clone(),
             profile: request.profile.to_owned(),
             owner: self.event_id.to_owned(),
             instance: request.instance.to_owned(),
@@ -357,13 +296,22 @@ impl Archiver<'_> {
                 heartbeat: Duration::from_secs(request.network.lock.heartbeat_sec),
             },
             owner_dir: request.owner_dir.clone(),
-            warn: std::sync::Arc::clone(&request.warn),
+            warn: Arc::clone(&request.warn),
         };
-        Lease::acquire(wish).map_err(|e| match &e {
+        let taken = match Lease::acquire(wish()) {
+            Err(AcquireError::Conflict(held)) => {
+                let examiner = self.examiner();
+                let dead = reclaim::prove(&examiner, &held_key, &lock_key, &held)
+                    .map_err(|failure| (Refusal::held(&held, failure), true))?;
+                dead.succeed(&examiner, &request.network.network_id, wish())
+                    .map_err(|failure| unavailable(failure.message))?
+            }
+            other => other,
+        };
+        taken.map_err(|e| match &e {
             AcquireError::Conflict(held) => {
-                let mut refusal = Refusal::new("LOCK_CONFLICT", e.to_string());
-                refusal.lock_owner.clone_from(&held.owner_invocation_id);
-                (refusal, true)
+                let failure = Failure::new("LOCK_CONFLICT", e.to_string());
+                (Refusal::held(held, failure), true)
             }
             AcquireError::Unavailable(cause) => {
                 let free = cause.outcome() == Landed::NotApplied;
@@ -373,6 +321,19 @@ impl Archiver<'_> {
                 unavailable(e.to_string())
             }
         })
+    }
+
+    fn examiner(&self) -> Examiner<'_> {
+        Examiner {
+            client: &self.desk.client,
+            clock: &self.desk.clock,
+            audit: &self.desk.audit,
+            owner_dir: self.request.owner_dir.clone(),
+            auto_reclaim: self.request.auto_reclaim,
+            host: self.request.host,
+            requested_by: &self.desk.requested_by,
+            warn: &self.request.warn,
+        }
     }
 
     fn under_lock(&self, lease: Lease) -> Report {

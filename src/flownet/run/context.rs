@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::reclaim::Examiner;
 use crate::flownet::child::{Runner, StopSignal};
 use crate::flownet::clock::Clock;
 use crate::flownet::definition::Network;
@@ -46,6 +47,20 @@ impl Context {
     /// Folder of the owner files.
     pub fn owner_dir(&self) -> PathBuf {
         self.runner.workdir.join("owners")
+    }
+
+    /// What the death of another owner is proved with.
+    pub fn examiner(&self) -> Examiner<'_> {
+        Examiner {
+            client: &self.client,
+            clock: &self.clock,
+            audit: &self.audit,
+            owner_dir: Some(self.owner_dir()),
+            auto_reclaim: self.auto_reclaim,
+            host: &self.host,
+            requested_by: &self.requested_by,
+            warn: &self.warn,
+        }
     }
 }
 

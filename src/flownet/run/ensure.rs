@@ -48,7 +48,7 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
     let seen = look(ctx, request, &keys, false)?;
     let mut dead_owner = seen
         .lock
-        .map(|held| reclaim::prove(ctx, &keys, &held))
+        .map(|held| reclaim::prove(&ctx.examiner(), &keys.held_lock, &keys.lock, &held))
         .transpose()?;
     let found = seen.run;
     check_identity(ctx, request, found.as_ref())?;
@@ -454,12 +454,19 @@ fn take_lock(
     };
     if dead_owner.is_none() {
         match Lease::acquire(wish()) {
-            Err(AcquireError::Conflict(held)) => *dead_owner = Some(reclaim::prove(ctx, keys, &held)?),
+            Err(AcquireError::Conflict(held)) => {
+                *dead_owner = Some(reclaim::prove(
+                    &ctx.examiner(),
+                    &keys.held_lock,
+                    &keys.lock,
+                    &held,
+                )?);
+            }
             other => return other.map_err(Failure::from),
         }
     }
     match dead_owner {
-        Some(dead) => Ok(dead.succeed(ctx, &request.network.network_id, wish())??),
+        Some(dead) => Ok(dead.succeed(&ctx.examiner(), &request.network.network_id, wish())??),
         // Set above.
         None => Ok(Lease::acquire(wish())?),
     }

@@ -16,7 +16,7 @@ mod job_log;
 pub mod ledger;
 mod orphan;
 mod prepare;
-mod reclaim;
+pub mod reclaim;
 pub mod repair;
 mod resume;
 mod schedule;

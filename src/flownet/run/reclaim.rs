@@ -1,16 +1,37 @@
-//! A start that meets a held lock: proof of death frees it, anything else is a conflict (D-08).
+//! A command that meets a held lock: proof of death frees it, anything else is a conflict (D-08).
 
-use super::context::Context;
-use super::ensure::Keys;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use super::failure::Failure;
 use crate::flownet::child::process_table::ProcessTable;
-use crate::flownet::clock::uuid;
+use crate::flownet::clock::{Clock, uuid};
 use crate::flownet::lease::forced::Forced;
 use crate::flownet::lease::reclaim::{Verdict, examine};
-use crate::flownet::lease::{self, AcquireError, Lease};
+use crate::flownet::lease::{self, AcquireError, Lease, Warn};
 use crate::flownet::record::status::AttemptStatus;
 use crate::flownet::record::{Lock, attempt};
-use crate::kintone::query;
+use crate::kintone::{App, Client, query};
+
+/// What a proof is made with, and who is named in its audit record.
+pub struct Examiner<'a> {
+    /// kintone.
+    pub client: &'a Client,
+    /// Time.
+    pub clock: &'a Arc<dyn Clock>,
+    /// Audit app, where the attempts of an owner are.
+    pub audit: &'a App,
+    /// Folder of the owner files; without it nothing can be proved.
+    pub owner_dir: Option<PathBuf>,
+    /// May a lock be taken from a dead owner at all?
+    pub auto_reclaim: bool,
+    /// Host name to record.
+    pub host: &'a str,
+    /// Who asked.
+    pub requested_by: &'a str,
+    /// Warnings for the operator.
+    pub warn: &'a Warn,
+}
 
 /// An owner that is proved dead, and the lock that it left.
 pub struct Dead {
@@ -19,8 +40,11 @@ pub struct Dead {
 }
 
 /// Proves that the owner of `held` is dead; anything else is a conflict.
-pub fn prove(ctx: &Context, keys: &Keys, held: &Lock) -> Result<Dead, Failure> {
-    let edited = held.edited_fields(&keys.held_lock, &keys.lock);
+///
+/// # Errors
+/// `LOCK_CONFLICT` with the reason why nothing is proved; kintone does not answer.
+pub fn prove(with: &Examiner<'_>, held_key: &str, lock_key: &str, held: &Lock) -> Result<Dead, Failure> {
+    let edited = held.edited_fields(held_key, lock_key);
     if !edited.is_empty() {
         // Such a record proves nothing, not even whose it is.
         let why = format!(
@@ -30,12 +54,18 @@ pub fn prove(ctx: &Context, keys: &Keys, held: &Lock) -> Result<Dead, Failure> {
         );
         return Err(conflict(held, &why));
     }
-    if !ctx.auto_reclaim {
+    if !with.auto_reclaim {
         return Err(conflict(held, "automatic release is switched off"));
     }
-    let attempts = running_attempts(ctx, &held.owner_invocation_id)?;
+    let Some(owner_dir) = &with.owner_dir else {
+        return Err(conflict(
+            held,
+            "KSQL_FLOW_WORKDIR is not set, where the proof would be",
+        ));
+    };
+    let attempts = running_attempts(with, &held.owner_invocation_id)?;
     let table = ProcessTable::default();
-    match examine(held, &ctx.owner_dir(), &table, &attempts, ctx.clock.now()) {
+    match examine(held, owner_dir, &table, &attempts, with.clock.now()) {
         // The owner file stays: a resume still needs it to settle the attempts of this owner.
         Verdict::Dead(evidence) => Ok(Dead {
             lock: held.clone(),
@@ -51,14 +81,14 @@ pub fn prove(ctx: &Context, keys: &Keys, held: &Lock) -> Result<Dead, Failure> {
     }
 }
 
-fn running_attempts(ctx: &Context, invocation_id: &str) -> Result<Vec<String>, Failure> {
+fn running_attempts(with: &Examiner<'_>, invocation_id: &str) -> Result<Vec<String>, Failure> {
     let condition = query::and(&[
         query::one_of("record_type", &[attempt::RECORD_TYPE]),
         query::one_of("invocation_id", &[invocation_id]),
         query::one_of("status", &[AttemptStatus::Running.as_str()]),
     ]);
-    let records = ctx.client.all_by_id(
-        &ctx.audit,
+    let records = with.client.all_by_id(
+        with.audit,
         &condition,
         &["$id", "invocation_id", "node_attempt_id"],
     )?;
@@ -76,21 +106,24 @@ impl Dead {
     }
 
     /// Takes its lock.
+    ///
+    /// # Errors
+    /// No random bytes; the inner error says why the lock was not taken.
     pub fn succeed(
         &self,
-        ctx: &Context,
+        with: &Examiner<'_>,
         network_id: &str,
         wish: lease::Request,
     ) -> Result<Result<Lease, AcquireError>, Failure> {
         let event_id = format!("net_unlock_{}", uuid()?);
-        let by = format!("auto:{}", ctx.host);
+        let by = format!("auto:{}", with.host);
         let forced = Forced {
             event_id: &event_id,
             network_id,
             lock_key: &self.lock.lock_key,
             lock: &self.lock,
             service_principal: &by,
-            requested_by: &ctx.requested_by,
+            requested_by: with.requested_by,
             stop_confirmed_by: &by,
             stop_method: "local_pid",
             stop_evidence_ref: &self.evidence,
@@ -100,7 +133,7 @@ impl Dead {
         };
         let taken = Lease::acquire_from(wish, &forced);
         if taken.is_ok() {
-            (ctx.warn)(format!(
+            (with.warn)(format!(
                 "the network lock of dead invocation {} was released ({})",
                 self.lock.owner_invocation_id, self.evidence
             ));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::control::{AppCredential, Connection, ControlSettings, base_url};
 use super::environment::{Environment, SettingsError};
 use super::number::is_js_space;
-use super::run::{Surroundings, check_profile, host};
+use super::run::{Surroundings, auto_reclaim, check_profile, host};
 use crate::kintone::{BaseUrl, Secret};
 
 /// Heartbeat of a claimed request, in milliseconds, unless set.
@@ -72,6 +72,8 @@ pub struct ArchiveSettings {
     pub host: String,
     /// `KSQL_FLOW_WORKDIR`, where the proof of a dead owner is kept; without it a person has to decide (D-08).
     pub workdir: Option<PathBuf>,
+    /// A lock of a provably dead process of this host may be taken without a person (D-08).
+    pub auto_reclaim: bool,
 }
 
 impl ArchiveSettings {
@@ -106,6 +108,7 @@ impl ArchiveSettings {
                 .map_or_else(|| surroundings.host_name.clone(), trimmed),
         };
         let workdir = env.optional("KSQL_FLOW_WORKDIR")?;
+        let auto_reclaim = auto_reclaim(env)?;
         Ok(ArchiveSettings {
             profile,
             control,
@@ -113,6 +116,7 @@ impl ArchiveSettings {
             requested_by,
             host,
             workdir: workdir.map(|path| surroundings.directory.join(path)),
+            auto_reclaim,
         })
     }
 }

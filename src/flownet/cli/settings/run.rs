@@ -75,7 +75,7 @@ impl RunSettings {
         control.read_connection(env)?;
         let child_env = EnvPolicy::from_value(env.raw("KSQL_FLOWNET_CHILD_ENV")?.as_deref())
             .map_err(|error| SettingsError::new(error.to_string()))?;
-        let auto_reclaim = env.choice("KSQL_FLOWNET_AUTO_RECLAIM", &[("on", true), ("off", false)], true)?;
+        let auto_reclaim = auto_reclaim(env)?;
         check_profile("KSQL_FLOWNET_PROFILE", &profile)?;
         let host = host(env, surroundings)?;
         let owner_instance_id = match non_empty(env, "KSQL_FLOWNET_OWNER_INSTANCE_ID")? {
@@ -107,6 +107,11 @@ impl RunSettings {
             auto_reclaim,
         })
     }
+}
+
+/// May the lock of a dead process be taken without a person? (D-08)
+pub(super) fn auto_reclaim(env: &Environment<'_>) -> Result<bool, SettingsError> {
+    env.choice("KSQL_FLOWNET_AUTO_RECLAIM", &[("on", true), ("off", false)], true)
 }
 
 /// Directory and retention of CSV files; read only when a node has inputs or outputs (IO-02).

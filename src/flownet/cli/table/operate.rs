@@ -317,9 +317,9 @@ pub(super) const ARCHIVE_RUN: Command = Command {
     about: text(
         "Closes a FAILED or CANCELLED Run that will not be resumed. It no longer counts for max_active_runs, cannot be \
          resumed, and still occupies its business key. --abandon also closes a Run whose records contradict each other, \
-         whose definition or profile is lost, or whose result nobody will ever know; it needs evidence, and nobody may \
-         hold the Network lock.",
-        "もう再開しない FAILED または CANCELLED の Run を閉じます。max_active_runs に数えられなくなり、再開できなくなりますが、業務キーは使われたままです。--abandon は、レコードが矛盾している Run、定義やプロファイルが失われた Run、結果が永久に分からない Run も閉じます。根拠が必要で、Network ロックを誰も持っていないときに限ります。",
+         whose definition or profile is lost, or whose result nobody will ever know; it needs evidence. \
+         Nobody else may hold the Network lock; that of an owner which is proved dead is taken over.",
+        "もう再開しない FAILED または CANCELLED の Run を閉じます。max_active_runs に数えられなくなり、再開できなくなりますが、業務キーは使われたままです。--abandon は、レコードが矛盾している Run、定義やプロファイルが失われた Run、結果が永久に分からない Run も閉じます。こちらは根拠が必要です。どちらも Network ロックを誰も持っていないときに限りますが、停止を証明できた所有者のロックは引き継ぎます。",
     ),
     examples: &[
         "ksql-flownet archive-run networks/monthly-close.yaml --run-id <run_id> --reason-file reason.txt",

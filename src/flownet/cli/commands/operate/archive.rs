@@ -49,6 +49,8 @@ pub fn run(
             }),
             instance: &local_owner_instance_id(&settings.host, here.process_id),
             owner_dir: settings.workdir.map(|dir: PathBuf| dir.join("owners")),
+            auto_reclaim: settings.auto_reclaim,
+            host: &settings.host,
             warn: Arc::new(|text: String| output::warn_now(&text)),
         },
     )
@@ -66,7 +68,8 @@ pub fn run(
             Ok(ExitClass::Done)
         }
         Some(code) => {
-            let mut failure = Failure::new(code, "archive-run did not complete cleanly");
+            let mut failure =
+                Failure::new(code, "archive-run did not complete cleanly").explained_by(report.explained_by);
             if !report.why.is_empty() {
                 failure = failure.detail(report.why.clone());
             }
