@@ -191,7 +191,12 @@ fn preconditions_that_need_no_record() {
 #[test]
 fn preconditions_of_the_records() {
     let desk = Desk::new("resolve_states", FAILED_ONCE);
-    for approver in [&[][..], &["--approved-by", " tester "], &["--approved-by", "svc"]] {
+    for approver in [
+        &[][..],
+        &["--approved-by", " tester "],
+        &["--approved-by", "Tester"],
+        &["--approved-by", "svc"],
+    ] {
         assert_refused(
             &desk.resolve("a", "SUCCESS", approver),
             "DISTINCT_APPROVER_REQUIRED",

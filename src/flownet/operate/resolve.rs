@@ -312,10 +312,12 @@ fn decide<'a>(
     Ok((state, Decision::Write(&attempt.attempt_id, None)))
 }
 
-/// The two-person rule: the approver is neither the requester nor the account that runs the command.
+/// The two-person rule: the approver is neither the requester nor the account that runs the command, in whatever case
+/// somebody types the name.
 fn refuse_without_approver(request: &Request<'_>, people: &People<'_>, why: &str) -> Result<(), Failure> {
-    let approver = request.approved_by;
-    if !approver.is_empty() && approver != people.requested_by && approver != people.service_principal {
+    let approver = request.approved_by.to_lowercase();
+    let is = |name: &str| approver == name.to_lowercase();
+    if !is("") && !is(people.requested_by) && !is(people.service_principal) {
         return Ok(());
     }
     Err(Failure::new(
