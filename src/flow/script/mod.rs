@@ -2,6 +2,8 @@
 
 mod header;
 
+use std::sync::Arc;
+
 pub use crate::flow::sql::ast::ImportFormat;
 pub use header::Header;
 
@@ -10,7 +12,7 @@ use crate::flow::sql::ast;
 use crate::flow::sql::diagnostic::{Diagnostic, Problem, Severity, code};
 use crate::flow::sql::message::say;
 use crate::flow::sql::parse::{self, Parsed};
-use crate::flow::sql::position::{Position, Span};
+use crate::flow::sql::position::{Lines, Position, Span};
 use crate::flow::sql::{lex, rules};
 
 /// The longest script, in bytes.
@@ -64,8 +66,10 @@ pub struct Statement {
     pub(in crate::flow) tree: ast::Statement,
     /// The apps it names.
     pub(in crate::flow) apps: Vec<AppId>,
-    /// Where it begins, for places inside it.
+    /// Where it begins in the script.
     pub(in crate::flow) start: usize,
+    /// The places of the script.
+    lines: Arc<Lines>,
 }
 
 impl Statement {
@@ -97,16 +101,7 @@ impl Statement {
 
     /// The line and column of a span in this statement.
     pub(in crate::flow) fn position(&self, span: Span) -> Position {
-        let inside = Position::of(&self.text, span.start.saturating_sub(self.start));
-        let column = if inside.line == 1 {
-            self.column + inside.column - 1
-        } else {
-            inside.column
-        };
-        Position {
-            line: self.line + inside.line - 1,
-            column,
-        }
+        self.lines.position(span.start)
     }
 }
 
@@ -204,9 +199,10 @@ impl StatementKind {
 pub fn parse(source: &str, options: &ParseOptions<'_>) -> Script {
     let (header, mut problems) = header::parse(source);
     let parsed = statements(source, &header, options, &mut problems);
+    let lines = Arc::new(Lines::of(source));
     let mut diagnostics: Vec<Diagnostic> = problems
         .into_iter()
-        .map(|problem| problem.locate(source))
+        .map(|problem| problem.locate(&lines))
         .collect();
     diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
     let flow = header.dialect == 1;
@@ -214,7 +210,7 @@ pub fn parse(source: &str, options: &ParseOptions<'_>) -> Script {
         .into_iter()
         .enumerate()
         .map(|(index, parsed)| {
-            let Position { line, column } = Position::of(source, parsed.span.start);
+            let Position { line, column } = lines.position(parsed.span.start);
             Statement {
                 index,
                 kind: StatementKind::of(&parsed.statement),
@@ -225,6 +221,7 @@ pub fn parse(source: &str, options: &ParseOptions<'_>) -> Script {
                 tree: parsed.statement,
                 apps: parsed.apps,
                 start: parsed.span.start,
+                lines: Arc::clone(&lines),
             }
         })
         .collect();

@@ -1,7 +1,7 @@
 //! What is wrong with a script, where, and what to do about it (LNG-170, LNG-171).
 
 use super::message::Message;
-use super::position::{Position, Span};
+use super::position::{Lines, Span};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,10 +110,15 @@ impl Problem {
     }
 
     /// Resolves the place in the script that it was found in.
-    pub fn locate(self, source: &str) -> Diagnostic {
+    pub fn locate(self, lines: &Lines) -> Diagnostic {
         let finding = *self.0;
-        let position = Position::of(source, finding.span.start);
-        let token: String = finding.span.slice(source).chars().take(MAX_TOKEN_CHARS).collect();
+        let position = lines.position(finding.span.start);
+        let token: String = finding
+            .span
+            .slice(lines.source())
+            .chars()
+            .take(MAX_TOKEN_CHARS)
+            .collect();
         Diagnostic {
             severity: finding.severity,
             code: finding.code,
