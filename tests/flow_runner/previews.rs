@@ -243,6 +243,24 @@ fn files_are_checked_against_the_apps() {
     );
 
     bench.write(
+        "spelling.sql",
+        "-- @ksql name: spelling\nSELECT COUNT(*) AS n FROM LAPP_受注\nWHERE 受注日 = '2026/08/03';\n",
+    );
+    let ended = bench.line("validate -f spelling.sql");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stdout.starts_with(
+            "spelling.sql: OK (warnings 1)\n  spelling.sql:3:13 warning KSQL1202 受注日 is DATE"
+        ),
+        "{ended:?}"
+    );
+    // A run tells it once, with the statement.
+    let ended = bench.line("run -f spelling.sql");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert_eq!(output.matches("is not in the form").count(), 1, "{ended:?}");
+
+    bench.write(
         "jobs/key.sql",
         &MONTHLY
             .replace("KEY (顧客コード)", "KEY (顧客名)")

@@ -150,7 +150,10 @@ pub fn run(vector: &Value, fixtures: &Value, push_down: bool) -> Run {
 fn statements(session: &mut Session<'_>, run: &mut Run) {
     match session.check(&run.script) {
         Err(error) => run.failure = Some(failure(&error)),
-        Ok(found) => run.failure = found.first().map(static_failure),
+        Ok(found) => {
+            let error = found.iter().find(|finding| finding.severity == Severity::Error);
+            run.failure = error.map(static_failure);
+        }
     }
     if run.failure.is_some() {
         return;

@@ -8,6 +8,7 @@ use ksql_flownet::flow::exec::{
     Unobserved,
 };
 use ksql_flownet::flow::script::{ImportFormat, ParseOptions, Script, parse};
+use ksql_flownet::flow::sql::diagnostic::Severity;
 use ksql_flownet::flow::sql::message::Language;
 use serde_json::{Value, json};
 
@@ -416,7 +417,20 @@ fn a_day_in_another_form_than_its_cells_is_pointed_out() {
             "{condition}: {:?}",
             outcome.warnings
         );
+        let kintone = model();
+        let mut session = Session::new(&kintone, settings(), &Unobserved);
+        let found = session.check(&script(&sql)).unwrap();
+        assert_eq!(found.len(), warnings, "{condition}: {found:?}");
+        assert!(found.iter().all(|warning| warning.severity == Severity::Warning));
     }
+    let kintone = model();
+    let mut session = Session::new(&kintone, settings(), &Unobserved);
+    let found = session
+        .check(&script(
+            "SELECT 1 AS a;\nSELECT $id FROM APP10\n  WHERE 受注日 = '2026/08/03'",
+        ))
+        .unwrap();
+    assert_eq!((found[0].line, found[0].column), (4, 15));
 }
 
 #[test]

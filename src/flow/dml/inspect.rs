@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::flow::exec::eval::{Evaluator, Row};
 use crate::flow::exec::{DEFAULT_MAX_TEMP_ROWS, EngineError, Relation};
 use crate::flow::plan::bind::Binder;
-use crate::flow::plan::catalog::Catalog;
 use crate::flow::plan::filter::Filter;
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::Scope;
@@ -237,7 +236,7 @@ impl Dml<'_, '_> {
         if inspection.only_validates() {
             done.found_wrong = Some(wrong);
             if wrong > 0 {
-                self.world.warn(say!(
+                self.world.note(say!(
                     "of {checked} rows that were checked, {wrong} are wrong; nothing was written",
                     "検査した {checked} 行のうち {wrong} 行にエラーがあります。何も書き込んでいません"
                 ));
@@ -245,7 +244,7 @@ impl Dml<'_, '_> {
         }
         if let (Disposal::Skip { into, .. }, 1..) = (&inspection.disposal, wrong) {
             let table = &into.text;
-            self.world.warn(say!(
+            self.world.note(say!(
                 "{wrong} rows with errors were put aside into #{table}",
                 "エラーのある {wrong} 行を #{table} に分けました"
             ));

@@ -24,7 +24,7 @@ use super::outcome::{OutcomeKind, StatementOutcome};
 use super::query::{Executor, describe, show_apps};
 use super::relation::Relation;
 use super::scan::Reader;
-use super::world::World;
+use super::world::{Warning, World};
 use super::{EngineError, ErrorKind, Imported};
 
 /// One run of one script.
@@ -55,7 +55,8 @@ impl<'a> Session<'a> {
     }
 
     /// Binds every statement against the forms without running any: unknown names, wrong types, unwritable fields and
-    /// bad keys are found before the first statement reads or writes. Only forms are requested.
+    /// bad keys are found before the first statement reads or writes, with warnings that each statement repeats when it
+    /// runs. Only forms are requested.
     pub fn check(&mut self, script: &Script) -> Result<Vec<Diagnostic>, EngineError> {
         self.world.read_forms(script, self.config.width())?;
         let variables = self.world.variables.clone();
@@ -68,10 +69,15 @@ impl<'a> Session<'a> {
                 }
                 Err(error) => diagnostics.push(diagnostic(&error, statement)),
             }
+            let warnings = std::mem::take(&mut self.world.warnings);
+            diagnostics.extend(
+                warnings
+                    .into_iter()
+                    .map(|warning| pointed_out(warning, statement)),
+            );
         }
         self.world.variables = variables;
         self.world.imagined.clear();
-        self.world.warnings.clear();
         // Files count as read once their statement runs.
         self.world.imported.clear();
         Ok(diagnostics)
@@ -142,7 +148,8 @@ impl<'a> Session<'a> {
         match result {
             Ok(mut outcome) => {
                 outcome.rows_read = self.reader.rows_read;
-                outcome.warnings = std::mem::take(&mut self.world.warnings);
+                let warnings = std::mem::take(&mut self.world.warnings);
+                outcome.warnings = warnings.into_iter().map(|warning| warning.message).collect();
                 if self.reader.search_aborted {
                     outcome.warnings.push(say!(
                         "kintone stopped the keyword search at 100,000 hits; the result is incomplete",
@@ -406,6 +413,20 @@ fn result(rows: Relation) -> StatementOutcome {
         row_count: Some(rows.rows() as u64),
         result: Some(rows),
         ..done()
+    }
+}
+
+/// A warning as a diagnostic of the place it is about.
+fn pointed_out(warning: Warning, statement: &Statement) -> Diagnostic {
+    let position = warning.span.map(|span| statement.position(span));
+    Diagnostic {
+        severity: Severity::Warning,
+        code: code::SYNTAX,
+        message: warning.message,
+        hint: None,
+        token: None,
+        line: position.map_or(statement.line, |position| position.line),
+        column: position.map_or(statement.column, |position| position.column),
     }
 }
 

@@ -10,10 +10,21 @@ use crate::flow::plan::catalog::{Catalog, Variable};
 use crate::flow::plan::types::ColumnInfo;
 use crate::flow::script::Script;
 use crate::flow::sql::message::Message;
+use crate::flow::sql::position::Span;
 
 use super::in_flight::in_flight;
 use super::query::{Forms, Temps};
 use super::{Config, EngineError, ImportSource, Imported};
+
+/// The most warnings about the places of one statement: who does not see it by then gains nothing by more.
+const MAX_WARNINGS: usize = 100;
+
+/// What the author of a script should know.
+pub(super) struct Warning {
+    /// Where it was seen, if that is a place in the script.
+    pub span: Option<Span>,
+    pub message: Message,
+}
 
 /// Knowledge of a session; forms are read once.
 pub(in crate::flow) struct World<'a> {
@@ -26,7 +37,7 @@ pub(in crate::flow) struct World<'a> {
     /// Columns of temp tables that a check, unlike a run, only imagines.
     pub(super) imagined: BTreeMap<String, Vec<ColumnInfo>>,
     pub(super) variables: BTreeMap<String, Variable>,
-    pub(super) warnings: Vec<Message>,
+    pub(super) warnings: Vec<Warning>,
     /// Files for IMPORT.
     pub(in crate::flow) imports: Vec<ImportSource>,
     /// Those that were decoded, in the order of their first use.
@@ -68,6 +79,17 @@ impl<'a> World<'a> {
             |_, form| forms.extend(form.map(|form| (form.app, Arc::new(form)))),
         )?;
         Ok(())
+    }
+
+    /// Notes what the author of the script should know about what the statement did.
+    pub(in crate::flow) fn note(&mut self, warning: Message) {
+        self.add_warning(None, warning);
+    }
+
+    fn add_warning(&mut self, span: Option<Span>, message: Message) {
+        if self.warnings.iter().all(|known| known.message != message) {
+            self.warnings.push(Warning { span, message });
+        }
     }
 
     /// Notes a decoded file once.
@@ -125,9 +147,9 @@ impl Catalog for World<'_> {
         &self.as_of
     }
 
-    fn warn(&mut self, warning: Message) {
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
+    fn warn(&mut self, span: Span, warning: Message) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.add_warning(Some(span), warning);
         }
     }
 }

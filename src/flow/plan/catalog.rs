@@ -6,6 +6,7 @@ use crate::flow::apps::{AppId, Form};
 use crate::flow::calendar::AsOf;
 use crate::flow::exec::EngineError;
 use crate::flow::sql::message::Message;
+use crate::flow::sql::position::Span;
 
 use super::types::{ColumnInfo, Type};
 
@@ -39,8 +40,8 @@ pub trait Catalog {
     /// The as-of instant with its zone.
     fn as_of(&self) -> &AsOf;
 
-    /// Notes something the author of the script should know.
-    fn warn(&mut self, warning: Message);
+    /// Notes something the author of the script should know about this place.
+    fn warn(&mut self, span: Span, warning: Message);
 }
 
 /// The columns of `SHOW APPS` (LNG-19).

@@ -275,10 +275,14 @@ impl Running<'_> {
     fn check(&self, session: &mut Session<'_>) -> Result<(), Failure> {
         let console = &self.place.connection.console;
         let mut findings = self.job.script.diagnostics.clone();
+        let found = session
+            .check(&self.job.script)
+            .map_err(|error| engine::failure_of(&error))?;
+        // Its warnings are told by their statements when these run.
         findings.extend(
-            session
-                .check(&self.job.script)
-                .map_err(|error| engine::failure_of(&error))?,
+            found
+                .into_iter()
+                .filter(|finding| finding.severity == Severity::Error),
         );
         let (errors, warnings): (Vec<_>, Vec<_>) = findings
             .into_iter()

@@ -155,7 +155,7 @@ impl Binder<'_> {
     /// Days and times are compared as texts (LNG-42): a literal in another form than the cells meets none of them. The
     /// beginning of the form is fine where order is asked for.
     fn warn_of_spelling(&mut self, kind: &Type, operator: Comparison, left: &Expr, right: &Expr) {
-        let Expr::Text(literal, _) = right else { return };
+        let Expr::Text(literal, span) = right else { return };
         let (fits, form) = match kind.field() {
             Some(FieldType::Date) => (is_canonical_date(literal), "2026-01-31"),
             Some(FieldType::Time) => (is_canonical_time(literal), "09:30"),
@@ -174,10 +174,11 @@ impl Binder<'_> {
             return;
         }
         let (field, kind) = (render::expr(left), kind.field().map_or("", FieldType::name));
-        self.catalog.warn(say!(
+        let warning = say!(
             "{field} is {kind}, and '{literal}' is not in the form of its values; write it like '{form}'",
             "{field} は {kind} ですが、'{literal}' は値の形式ではありません。'{form}' の形で書いてください"
-        ));
+        );
+        self.catalog.warn(*span, warning);
     }
 
     /// The right side as the left side's cells spell it: days and local times become instants (LNG-55).

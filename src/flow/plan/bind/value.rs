@@ -250,10 +250,11 @@ impl Binder<'_> {
             Some(Found::Column(id)) => Ok((Scalar::Column(id), scope.kind(id))),
             Some(Found::Child) => {
                 let name = render::column(column);
-                self.catalog.warn(say!(
+                let warning = say!(
                     "{name} is a field of a table: seen from the app it is empty; read APP$table instead",
                     "{name} はテーブル内のフィールドです。アプリからは空になります。APP$テーブル を参照してください"
-                ));
+                );
+                self.catalog.warn(column.span(), warning);
                 Ok((Scalar::Text(String::new()), Type::Text))
             }
             None => Err(unknown_column(column)),
