@@ -102,6 +102,15 @@ fn a_profile_is_described_without_secrets() {
             "retry": {"maxAttempts": 5, "initialDelayMs": 1000, "maxDelayMs": 60000, "respectRetryAfter": true},
         })
     );
+    // The default is what a runner without the key does, and hashes like it.
+    for (configured, told) in [(4, json!(null)), (7, json!(7))] {
+        let limits = format!(r#""maxApiCalls": 500, "requestsInFlight": {configured}"#);
+        bench.write("c.json", &CONFIG.replace(r#""maxApiCalls":500"#, &limits));
+        let output = bench.command(&arguments).env("TOKEN", "secret-token-1").output();
+        let description = crate::bench::Ended::of(output.expect("started")).json();
+        assert_eq!(description["limits"]["requestsInFlight"], told);
+        assert_eq!(description["limits"]["maxApiCalls"], 500);
+    }
 }
 
 #[test]

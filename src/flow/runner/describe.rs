@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::config::Profile;
 use super::result::{CONTRACT, SCHEMA_ID, VERSION};
+use crate::flow::exec::DEFAULT_REQUESTS_IN_FLIGHT;
 
 /// What this program can do. Needs neither configuration nor network.
 pub fn capabilities() -> Value {
@@ -29,12 +30,24 @@ pub fn capabilities() -> Value {
 }
 
 /// The resolved profile without secrets; the keys are sorted at every level.
+///
+/// A Run is tied to its profile by the hash of all this (RUN-11). What kSQL Flow 0.9 does not know is therefore told only
+/// where it is not the default: a Run that was begun with that runner goes on with this one.
 pub fn profile(profile: &Profile) -> Value {
     let apps: Map<String, Value> = profile
         .apps
         .iter()
         .map(|app| (app.name.clone(), json!(app.id)))
         .collect();
+    let mut limits = json!({
+        "maxApiCalls": profile.limits.max_api_calls,
+        "maxReadRows": profile.limits.max_read_rows,
+        "maxTempRows": profile.limits.max_temp_rows,
+        "batchTimeoutSec": profile.limits.batch_timeout_sec,
+    });
+    if profile.limits.requests_in_flight != DEFAULT_REQUESTS_IN_FLIGHT {
+        limits["requestsInFlight"] = json!(profile.limits.requests_in_flight);
+    }
     json!({
         "formatVersion": 1,
         "kind": "PROFILE_DESCRIPTION",
@@ -45,12 +58,7 @@ pub fn profile(profile: &Profile) -> Value {
         "apps": apps,
         "logApp": profile.log_app_entry().map(|app| json!({"appId": app.id, "name": app.name})),
         "httpTimeoutMs": profile.http_timeout_ms,
-        "limits": {
-            "maxApiCalls": profile.limits.max_api_calls,
-            "maxReadRows": profile.limits.max_read_rows,
-            "maxTempRows": profile.limits.max_temp_rows,
-            "batchTimeoutSec": profile.limits.batch_timeout_sec,
-        },
+        "limits": limits,
         "retry": {
             "maxAttempts": profile.retry.max_attempts,
             "initialDelayMs": profile.retry.initial_delay_ms,
