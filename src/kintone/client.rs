@@ -38,7 +38,7 @@ pub struct Trace<'a> {
 pub struct Answer {
     /// The body: valid JSON, unless the request was a download.
     pub body: Vec<u8>,
-    /// `X-Cybozu-Warning`: kintone cut a `like` search short.
+    /// `X-Cybozu-Warning`: kintone cut a `like` search short. No other warning is known.
     pub warning: Option<String>,
 }
 

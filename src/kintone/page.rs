@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::client::{Client, decode};
+use super::client::{Answer, Client, decode};
 use super::config::App;
 use super::error::{Error, ErrorKind};
 use super::field::Record;
@@ -29,10 +29,10 @@ fn total<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64
 impl Client {
     /// Reads records. `fields` empty means all fields; `total` asks for the number of matches.
     pub fn records(&self, app: &App, query: &str, fields: &[&str], total: bool) -> Result<Page, Error> {
-        self.records_with(app, query, fields, total, |body| decode(body).ok())
+        self.records_with(app, query, fields, total, |answer| decode(&answer.body).ok())
     }
 
-    /// Like [`Client::records`], decoding the body with the caller's own function in place of building a [`Page`].
+    /// Like [`Client::records`], decoding the answer with the caller's own function in place of building a [`Page`].
     /// `None` means that the body is broken: the read is repeated.
     pub fn records_with<T>(
         &self,
@@ -40,11 +40,11 @@ impl Client {
         query: &str,
         fields: &[&str],
         total: bool,
-        decode: impl Fn(&[u8]) -> Option<T>,
+        decode: impl Fn(&Answer) -> Option<T>,
     ) -> Result<T, Error> {
         let request = records_request(app, query, fields, total);
         self.exchange(&request, |answer| {
-            decode(&answer.body).ok_or("the body lacks what was promised")
+            decode(&answer).ok_or("the body lacks what was promised")
         })
     }
 

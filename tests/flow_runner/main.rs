@@ -20,3 +20,4 @@ mod outages;
 mod previews;
 mod run;
 mod run_all;
+mod statements;

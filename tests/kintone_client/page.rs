@@ -1,6 +1,6 @@
 //! Keyset reads (QRY-16).
 
-use ksql_flownet::kintone::{Client, ErrorKind};
+use ksql_flownet::kintone::{Answer, Client, ErrorKind};
 
 use crate::server::{Server, Step, app};
 
@@ -89,7 +89,7 @@ fn the_raw_body_and_an_own_decoder() {
         client.records_body(&app(), "", &[], true).unwrap(),
         body.as_bytes()
     );
-    let length = |bytes: &[u8]| (bytes.len() > 2).then_some(bytes.len());
+    let length = |answer: &Answer| (answer.body.len() > 2).then_some(answer.body.len());
     assert_eq!(
         client.records_with(&app(), "", &[], true, length).unwrap(),
         body.len()

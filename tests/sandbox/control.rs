@@ -76,6 +76,7 @@ fn faults_match_count_and_are_cleared() {
     for (bad, word) in [
         (json!({ "action": "explode" }), "explode"),
         (json!({ "action": "status" }), "status"),
+        (json!({ "action": "headers" }), "headers"),
         (json!({ "action": "cut", "nth": 0 }), "nth"),
         (json!({ "action": "cut", "match": { "url": "x" } }), "url"),
     ] {

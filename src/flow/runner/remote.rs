@@ -118,9 +118,11 @@ impl Apps for Remote<'_> {
         // The client may decode several answers until one is whole, and hands over a closure that it can call again.
         let page = Mutex::new(into);
         self.client
-            .records_with(&address, &request.query, &fields, request.total_count, |body| {
+            .records_with(&address, &request.query, &fields, request.total_count, |answer| {
                 let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
-                decode::page(body, &request.fields, &mut page).ok()
+                decode::page(&answer.body, &request.fields, &mut page).ok()?;
+                page.search_aborted = answer.warning.is_some();
+                Some(())
             })
             .map_err(AppsError::new)
     }

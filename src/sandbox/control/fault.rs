@@ -64,6 +64,8 @@ pub enum Action {
     Cut,
     /// Another answer.
     Status(StatusAnswer),
+    /// Apply, then add headers to the answer: kintone warns by a header alone.
+    Headers(BTreeMap<String, String>),
     /// Wait, then go on.
     Delay(Duration),
     /// Park before applying; `keep`: stay parked when the client is gone.
@@ -122,6 +124,7 @@ impl Action {
             Self::DropAfter => "drop_after",
             Self::Cut => "cut",
             Self::Status(_) => "status",
+            Self::Headers(_) => "headers",
             Self::Delay(_) => "delay",
             Self::HoldBefore { .. } => "hold_before",
             Self::HoldAfter => "hold_after",
@@ -165,6 +168,15 @@ impl Faults {
         if order.nth == 0 || order.times == 0 {
             return Err("\"nth\" and \"times\" are at least 1".to_owned());
         }
+        let bad_name = |name: &String| {
+            name.is_empty()
+                || !name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        if order.headers.keys().any(bad_name) {
+            return Err("a header name consists of letters, digits and \"-\"".to_owned());
+        }
         let action = match order.action.as_str() {
             "drop_before" => Action::DropBefore,
             "drop_after" => Action::DropAfter,
@@ -174,15 +186,6 @@ impl Faults {
                 if !(200..=599).contains(&status) {
                     return Err("\"status\" is 200 to 599".to_owned());
                 }
-                let bad_name = |name: &String| {
-                    name.is_empty()
-                        || !name
-                            .bytes()
-                            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-                };
-                if order.headers.keys().any(bad_name) {
-                    return Err("a header name consists of letters, digits and \"-\"".to_owned());
-                }
                 Action::Status(StatusAnswer {
                     status,
                     body: order.body,
@@ -191,6 +194,8 @@ impl Faults {
                     after: order.after,
                 })
             }
+            "headers" if order.headers.is_empty() => return Err("\"headers\" is missing".to_owned()),
+            "headers" => Action::Headers(order.headers),
             "delay" => {
                 let ms = order.ms.ok_or("\"ms\" is missing")?;
                 if ms > MAX_DELAY_MS {

@@ -107,6 +107,13 @@ impl Gate {
                 response.set_header("Date", self.service.clock.http_date());
                 Outcome::Answer(response)
             }
+            Action::Headers(headers) => {
+                let mut response = apply(entry);
+                for (name, value) in headers {
+                    response.set_header(name, value.as_str());
+                }
+                Outcome::Answer(response)
+            }
             Action::Delay(time) => {
                 std::thread::sleep(*time);
                 Outcome::Answer(apply(entry))

@@ -1,0 +1,88 @@
+//! Single statements against a small form: what they answer, and what is left in kintone.
+
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Ended, value};
+use crate::sandbox::Sandbox;
+
+/// The app of these tests, and its token.
+const ITEMS: (u64, &str) = (20, "tok-items-secret");
+
+fn start() -> (Sandbox, Bench) {
+    let field =
+        |code: &str, kind: &str| json!({"code": code, "label": code, "type": kind, "required": false});
+    let mut unique = field("code", "SINGLE_LINE_TEXT");
+    unique["unique"] = json!(true);
+    let apps = json!({"apps": [{
+        "id": ITEMS.0, "name": "items", "code": "", "description": "",
+        "properties": {
+            "code": unique, "words": field("words", "SINGLE_LINE_TEXT"),
+            "number": field("number", "NUMBER"), "day": field("day", "DATE"),
+        },
+        "tokens": [{"token": ITEMS.1, "rights": ["view", "add", "edit", "delete"]}],
+    }]});
+    let sandbox = Sandbox::with_apps("flow-statements", &apps);
+    let bench = Bench::new();
+    let profile = json!({
+        "baseUrl": sandbox.base_url(), "timezone": "Asia/Tokyo",
+        "apps": {"items": {"id": ITEMS.0, "tokens": [ITEMS.1]}},
+        "retry": {"maxAttempts": 2, "initialDelayMs": 1, "maxDelayMs": 2},
+    });
+    let config = json!({"defaultProfile": "p", "profiles": {"p": profile}});
+    bench.write("ksql.config.json", &config.to_string());
+    (sandbox, bench)
+}
+
+fn insert(sandbox: &Sandbox, records: &[&[(&str, &str)]]) {
+    let records: Vec<Value> = records
+        .iter()
+        .map(|fields| {
+            fields
+                .iter()
+                .map(|(code, text)| ((*code).to_owned(), json!({"value": text})))
+                .collect()
+        })
+        .collect();
+    sandbox.insert(ITEMS.0, &records);
+}
+
+fn run(bench: &Bench, statements: &str) -> Ended {
+    bench.write("job.sql", &format!("-- @ksql dialect: 1\n{statements}"));
+    bench.line("run -f job.sql --lock local-only")
+}
+
+fn stored(sandbox: &Sandbox, code: &str) -> Vec<String> {
+    let mut records = sandbox.records(ITEMS.0);
+    records.sort_by_key(|record| value(record, "$id").parse::<u64>().expect("id"));
+    records
+        .iter()
+        .map(|record| value(record, code).to_owned())
+        .collect()
+}
+
+/// LNG-181
+#[test]
+fn a_search_that_kintone_cut_short_feeds_nothing() {
+    let (sandbox, bench) = start();
+    insert(&sandbox, &[&[("code", "a"), ("words", "pen")]]);
+    let warning = "Filter aborted because of too many search results";
+    sandbox.fault(&json!({
+        "match": {"method": "GET", "contains": "like"}, "times": 99,
+        "action": "headers", "headers": {"X-Cybozu-Warning": warning},
+    }));
+    for statement in [
+        "CREATE TEMP TABLE t AS SELECT code FROM LAPP_items WHERE words KLIKE 'pen'",
+        "UPDATE LAPP_items SET number = 1 WHERE words KLIKE 'pen'",
+        "DELETE FROM LAPP_items WHERE words KLIKE 'pen'",
+        "UPSERT INTO LAPP_items (code, number) SELECT code, 1 FROM LAPP_items WHERE words KLIKE 'pen' KEY (code)",
+        "ASSERT (SELECT COUNT(*) FROM LAPP_items WHERE words KLIKE 'pen') = 1",
+    ] {
+        let ended = run(&bench, statement);
+        assert_eq!(ended.code, Some(1), "{statement}: {ended:?}");
+        assert!(ended.stderr.contains("SearchAbortedError"), "{ended:?}");
+    }
+    assert_eq!(stored(&sandbox, "number"), [""]);
+    let shown = run(&bench, "SELECT code FROM LAPP_items WHERE words KLIKE 'pen'");
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.stderr.contains("stopped the keyword search"), "{shown:?}");
+}
