@@ -86,3 +86,25 @@ fn a_search_that_kintone_cut_short_feeds_nothing() {
     assert_eq!(shown.code, Some(0), "{shown:?}");
     assert!(shown.stderr.contains("stopped the keyword search"), "{shown:?}");
 }
+
+/// LNG-190: what kintone takes for a number has digits on both sides of the point; what a text may say has not.
+#[test]
+fn a_number_without_a_digit_before_or_behind_its_point_is_sent_with_one() {
+    let (sandbox, bench) = start();
+    let numbers: [&[(&str, &str)]; 3] = [
+        &[("code", "a"), ("number", "0.5")],
+        &[("code", "b"), ("number", "-0.5")],
+        &[("code", "c"), ("number", "1")],
+    ];
+    insert(&sandbox, &numbers);
+    let ended = run(
+        &bench,
+        "CREATE TEMP TABLE keys AS SELECT '.5' AS v;
+         ASSERT (SELECT COUNT(*) FROM LAPP_items WHERE number = '.5') = 1;
+         ASSERT (SELECT COUNT(*) FROM LAPP_items WHERE number IN ('-.5', '1.')) = 2;
+         ASSERT (SELECT COUNT(*) FROM LAPP_items WHERE number IN (SELECT v FROM keys)) = 1;
+         UPDATE LAPP_items SET words = 'half' WHERE number >= '.5'",
+    );
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(stored(&sandbox, "words"), ["half", "", "half"]);
+}

@@ -431,6 +431,8 @@ mod tests {
         for (filter, query) in [
             (compare("金額", Greater, "1e3"), "金額 > 1000"),
             (compare("金額", Equal, "-0.5"), "金額 = -0.5"),
+            (compare("金額", Equal, "-.5"), "金額 = -0.5"),
+            (compare("金額", Equal, "+1."), "金額 = 1"),
             (compare("番号", Equal, "a\"b\\c"), r#"番号 = "a\"b\\c""#),
             (compare("番号", NotEqual, "a"), r#"番号 != "a""#),
             (compare("名前", NotEqual, "a"), r#"名前 not in ("a")"#),

@@ -164,7 +164,17 @@ pub(super) fn number(value: &str) -> Option<String> {
     let plain = plain_decimal(value.trim(), MAX_DIGITS + MAX_DECIMALS + 2)?;
     let digits = plain.bytes().filter(u8::is_ascii_digit).count();
     let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    (digits <= MAX_DIGITS && decimals <= MAX_DECIMALS).then(|| plain.trim_start_matches('+').to_owned())
+    (digits <= MAX_DIGITS && decimals <= MAX_DECIMALS).then(|| framed(&plain))
+}
+
+/// The number with digits on both sides of its point: `.5` and `1.` are numbers here, but no literals to kintone.
+fn framed(plain: &str) -> String {
+    let (sign, digits) = match plain.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", plain.strip_prefix('+').unwrap_or(plain)),
+    };
+    let zero = if digits.starts_with('.') { "0" } else { "" };
+    format!("{sign}{zero}{}", digits.strip_suffix('.').unwrap_or(digits))
 }
 
 fn integer(value: &str) -> Option<String> {
