@@ -35,6 +35,8 @@ pub struct Entry {
     /// The fault that hit it.
     pub fault: Option<&'static str>,
     summary: String,
+    /// Fields that a read asks for.
+    fields: Vec<String>,
     bytes: usize,
     running: u32,
 }
@@ -44,7 +46,7 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 impl Entry {
     /// The entry of a request that just came in.
     pub fn new(request: &Request, call: &Result<Call, ApiError>, running: u32) -> Self {
-        let (method, query, apps, summary) = match call {
+        let (method, query, apps, summary, fields) = match call {
             Ok(call) => {
                 let query = call.params.text("query").unwrap_or_default();
                 let query = if query.is_empty() {
@@ -57,6 +59,7 @@ impl Entry {
                     query,
                     apps_of(&call.params),
                     summary(&call.params),
+                    fields(&call.params),
                 )
             }
             Err(_) => (
@@ -64,6 +67,7 @@ impl Entry {
                 request.query.clone(),
                 BTreeSet::new(),
                 String::new(),
+                Vec::new(),
             ),
         };
         Self {
@@ -76,6 +80,7 @@ impl Entry {
             applied: false,
             fault: None,
             summary,
+            fields,
             bytes: request.body.len(),
             running,
         }
@@ -92,6 +97,7 @@ impl Entry {
             "applied": self.applied,
             "fault": self.fault,
             "summary": self.summary,
+            "fields": self.fields,
             "bytes": self.bytes,
         })
     }
@@ -101,6 +107,17 @@ fn apps_of(params: &Params) -> BTreeSet<u64> {
     let own = params.get("app").and_then(as_id);
     let inner = inner_requests(params).filter_map(|request| request.pointer("/payload/app").and_then(as_id));
     own.into_iter().chain(inner).collect()
+}
+
+fn fields(params: &Params) -> Vec<String> {
+    let fields = params
+        .get("fields")
+        .and_then(Json::as_array)
+        .into_iter()
+        .flatten();
+    fields
+        .filter_map(|field| field.as_str().map(str::to_owned))
+        .collect()
 }
 
 fn inner_requests(params: &Params) -> impl Iterator<Item = &Json> {
