@@ -7,6 +7,7 @@ mod bench;
 mod command_line;
 mod customary_jobs;
 mod evidence;
+mod explain;
 mod export_files;
 mod import_files;
 mod in_flight;

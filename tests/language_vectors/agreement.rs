@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use ksql_flownet::flow::exec::{EngineError, Relation, Session, StatementOutcome, Unobserved};
-use ksql_flownet::flow::script::{ParseOptions, parse};
+use ksql_flownet::flow::exec::{Config, EngineError, Relation, Session, StatementOutcome, Unobserved};
+use ksql_flownet::flow::script::{ParseOptions, Script, parse};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -290,6 +290,11 @@ fn kintone(rows: &[Row], others: &[&str], undocumented: Undocumented) -> Kintone
 
 /// What becomes of one statement.
 fn outcome(kintone: &Kintone, sql: &str, push_down: bool) -> Result<StatementOutcome, EngineError> {
+    let (script, config) = script(sql, push_down);
+    Session::new(kintone, config, &Unobserved).run(&script.statements[0])
+}
+
+fn script(sql: &str, push_down: bool) -> (Script, Config) {
     let config = config(&json!({}), push_down);
     let script = parse(
         sql,
@@ -299,13 +304,17 @@ fn outcome(kintone: &Kintone, sql: &str, push_down: bool) -> Result<StatementOut
         },
     );
     assert!(!script.has_errors(), "{sql}: {:?}", script.diagnostics);
-    Session::new(kintone, config, &Unobserved).run(&script.statements[0])
+    (script, config)
 }
 
-/// The result of a query, with and without push-down.
+/// The result of a query, with and without push-down; its plan says what that takes.
 fn both(kintone: impl Fn() -> Kintone, sql: &str) -> [Vec<Vec<String>>; 2] {
     [true, false].map(|push_down| {
-        let outcome = outcome(&kintone(), sql, push_down).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let asked = kintone();
+        let outcome = outcome(&asked, sql, push_down).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let (script, config) = script(sql, push_down);
+        let why = super::plans::differs(&kintone(), config, &script, &asked.requests());
+        assert!(why.is_none(), "{sql}: {why:?}");
         outcome.result.as_ref().map_or_else(Vec::new, cells)
     })
 }

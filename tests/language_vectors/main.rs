@@ -10,6 +10,7 @@ mod expectation;
 mod in_flight;
 mod kintone;
 mod local_limits;
+mod plans;
 mod query;
 mod run;
 mod session;

@@ -315,7 +315,7 @@ fn imports_tell_what_they_read_and_are_checked_without_their_file() {
     let kintone = model();
     let mut without = Session::new(&kintone, settings(), &Unobserved);
     assert!(without.check(&script).unwrap().is_empty());
-    assert_eq!(without.explain_script(&script).unwrap().len(), 3);
+    assert_eq!(without.explain_script(&script).unwrap().statements.len(), 3);
     assert!(without.imported().is_empty());
 
     let vector = json!({"imports": {"f": {"sjis": "n,q\nあ,1\nい,2\n"}, "g": {"json": "[]"}}});
@@ -335,51 +335,6 @@ fn imports_tell_what_they_read_and_are_checked_without_their_file() {
     assert_eq!(read, [("f", 2), ("g", 0)]);
     assert_eq!(kintone.writes().len(), 2);
     assert!(session.temp_table("(import)").is_none());
-}
-
-#[test]
-fn a_plan_names_queries_and_requests_and_reads_no_record() {
-    let kintone = model();
-    let script = script(
-        "CREATE TEMP TABLE s AS WITH big AS (SELECT 顧客コード AS k, SUM(金額) AS t FROM APP10 WHERE 金額 > 5 GROUP BY 顧客コード) \
-         SELECT c.顧客名, big.t FROM big INNER JOIN APP20 c ON c.顧客コード = big.k WHERE c.ランク = 'A' ORDER BY big.t LIMIT 3",
-    );
-    let mut session = Session::new(&kintone, settings(), &Unobserved);
-    let plan = session.explain(&script.statements[0]).unwrap();
-    type Line<'p> = (usize, &'p str, Option<&'p str>, Option<&'p str>, Option<u64>);
-    let steps: Vec<Line<'_>> = plan
-        .steps
-        .iter()
-        .map(|step| {
-            (
-                step.depth,
-                step.action,
-                step.query.as_deref(),
-                step.relation,
-                step.requests,
-            )
-        })
-        .collect();
-    assert_eq!(
-        steps,
-        [
-            (0, "common table expression", None, None, None),
-            (1, "scan", Some("金額 > 5"), Some("exact"), Some(1)),
-            (1, "group", None, None, None),
-            (0, "read table", None, None, None),
-            (0, "scan", Some("ランク in (\"A\")"), Some("exact"), Some(1)),
-            (0, "join", None, None, None),
-            (0, "sort", None, None, None),
-        ]
-    );
-    assert_eq!(plan.estimated_requests(), 2);
-    assert!(
-        kintone
-            .requests()
-            .iter()
-            .filter_map(|request| request.page.as_ref())
-            .all(|page| page.query.ends_with("limit 1"))
-    );
 }
 
 #[test]

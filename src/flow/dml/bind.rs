@@ -33,41 +33,6 @@ pub(in crate::flow) enum BoundDml {
 }
 
 impl BoundDml {
-    /// The app that is written to.
-    pub fn app(&self) -> AppId {
-        match self {
-            Self::Insert(insert) => insert.app,
-            Self::Upsert(upsert) => upsert.app,
-            Self::Update(update) => update.app,
-            Self::Delete(delete) => delete.app,
-        }
-    }
-
-    /// What is done to its records.
-    pub fn operation(&self) -> &'static str {
-        match self {
-            Self::Insert(_) => "INSERT",
-            Self::Upsert(_) => "UPSERT",
-            Self::Update(_) => "UPDATE",
-            Self::Delete(_) => "DELETE",
-        }
-    }
-
-    /// The query that gives the rows.
-    pub fn query(&self) -> Option<&BoundQuery> {
-        match self {
-            Self::Insert(BoundInsert {
-                rows: Rows::Query(query),
-                ..
-            })
-            | Self::Upsert(BoundUpsert {
-                rows: Rows::Query(query),
-                ..
-            }) => Some(query),
-            _ => None,
-        }
-    }
-
     /// The temp table that takes its errors, with the table's columns.
     pub fn error_table(&self) -> Option<(&str, Vec<ColumnInfo>)> {
         let (inspection, payload) = match self {
@@ -77,15 +42,6 @@ impl BoundDml {
             Self::Delete(_) => return None,
         };
         Some((inspection.table()?, error_columns(&payload)))
-    }
-
-    /// The records that a condition chooses.
-    pub fn target(&self) -> Option<(&ScopeSource, &Filter)> {
-        match self {
-            Self::Update(update) => Some((update.scope.sources.first()?, &update.filter)),
-            Self::Delete(delete) => Some((delete.scope.sources.first()?, &delete.filter)),
-            _ => None,
-        }
     }
 }
 

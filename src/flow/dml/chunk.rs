@@ -251,7 +251,7 @@ fn request<'r>(app: AppId, batch: &Batch<'r>, rows: &'r [WriteRow]) -> WriteChun
 }
 
 /// Requests that so many records take.
-pub(super) fn requests(records: u64) -> u64 {
+pub(in crate::flow) fn requests(records: u64) -> u64 {
     records.div_ceil(CHUNK_ROWS as u64)
 }
 

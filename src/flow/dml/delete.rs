@@ -1,16 +1,13 @@
 //! DELETE (LNG-150): the ids first, all of them, then the requests.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::flow::apps::{FieldType, WriteRow, WriteTarget, Written};
 use crate::flow::exec::eval::Evaluator;
 use crate::flow::exec::fill;
 use crate::flow::exec::pulse::Pulse;
+use crate::flow::exec::select::Reading;
 use crate::flow::exec::{EngineError, Preview, Sample};
-use crate::flow::plan::bind::not_pushable;
-use crate::flow::plan::filter::Filter;
-use crate::flow::plan::push::Decision;
 use crate::flow::plan::scalar::ColumnId;
 use crate::flow::plan::scope::Access;
 use crate::flow::plan::tautology;
@@ -31,23 +28,15 @@ impl Dml<'_, '_> {
         }
         let mut ids: Vec<u64> = Vec::new();
         let mut before: Vec<Vec<(String, String)>> = Vec::new();
-        if let ([target], false) = (delete.scope.sources.as_slice(), filter == Filter::Constant(false)) {
-            let pushed = executor.push(target, 0, &filter, Decision::Tested);
-            if let Some(test) = pushed.rest.server_test() {
-                return Err(not_pushable(test.reason));
-            }
-            let mut needed = Vec::new();
-            pushed.rest.columns(&mut needed);
-            let mut columns: BTreeSet<usize> = needed.iter().map(|id| id.column).collect();
-            let samples = self.config.dry_run.map_or(0, |dry_run| dry_run.samples);
-            let shown: Vec<usize> = if samples == 0 { Vec::new() } else { sampled(target) };
-            columns.extend(&shown);
-            let mut input = self.executor().open(target, &columns)?;
-            input.set_condition(pushed.query);
+        let samples = self.config.dry_run.map_or(0, |dry_run| dry_run.samples);
+        let target = delete.scope.sources.first().filter(|_| samples > 0);
+        let shown = target.map_or_else(Vec::new, sampled);
+        let reads = delete.reads(&self.executor(), &filter, &shown)?;
+        if let (Some(Reading { input, rest, .. }), [target]) = (reads, delete.scope.sources.as_slice()) {
             let mut pulse = Pulse::rows(self.reader.observer());
             input.each_record(self.reader, &mut |id, row| {
                 pulse.beat()?;
-                if evaluator.test(&pushed.rest, row)? {
+                if evaluator.test(&rest, row)? {
                     if ids.len() < samples {
                         let cell = |column: &usize| {
                             let name = target

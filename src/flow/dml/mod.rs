@@ -9,15 +9,21 @@ mod fault;
 mod import;
 mod insert;
 mod inspect;
+mod reads;
 mod stage;
 mod target;
 mod unique;
 mod update;
 mod upsert;
 
-pub(in crate::flow) use bind::{BoundDml, bind};
+pub(in crate::flow) use bind::{BoundDelete, BoundDml, BoundInsert, BoundUpdate, BoundUpsert, Rows, bind};
+pub(in crate::flow) use chunk::requests as write_requests;
 pub(in crate::flow) use import::{IMPORT_TABLE, required as require_import};
 pub(in crate::flow) use inspect::other_columns;
+pub(in crate::flow) use stage::needs_precision;
+pub(in crate::flow) use target::TargetField;
+pub(in crate::flow) use update::filled_values;
+pub(in crate::flow) use upsert::lookups;
 
 use crate::flow::apps::{WritePermit, Written};
 use crate::flow::exec::query::Executor;

@@ -299,11 +299,16 @@ impl Dml<'_, '_> {
         fields: &[TargetField],
         any_rows: bool,
     ) -> Result<Option<NumberPrecision>, EngineError> {
-        if any_rows && fields.iter().any(|field| field.kind == FieldType::Number) {
+        if any_rows && needs_precision(fields) {
             return self.world.precision(app).map(Some);
         }
         Ok(None)
     }
+}
+
+/// Whether the app's number precision must be known before such fields are written.
+pub(in crate::flow) fn needs_precision(fields: &[TargetField]) -> bool {
+    fields.iter().any(|field| field.kind == FieldType::Number)
 }
 
 /// The text of a value to write and whether it is a list: arrays are, also as the result of CASE.

@@ -1,19 +1,17 @@
 //! UPDATE and UPDATE ... FROM (LNG-148, LNG-149): read ids and what SET needs, compute everything, then write.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::flow::apps::{WriteRow, WriteTarget, Written};
 use crate::flow::exec::eval::{Evaluator, Row};
 use crate::flow::exec::fill::{self, Filled};
-use crate::flow::exec::input::{ColumnMap, Input};
+use crate::flow::exec::input::ColumnMap;
 use crate::flow::exec::join::JoinTable;
 use crate::flow::exec::pulse::Pulse;
+use crate::flow::exec::select::Reading;
 use crate::flow::exec::{EngineError, Preview, Sample};
-use crate::flow::plan::bind::not_pushable;
-use crate::flow::plan::filter::Filter;
-use crate::flow::plan::push::Decision;
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::tautology;
 use crate::flow::plan::types::Type;
@@ -23,6 +21,7 @@ use super::bind::BoundUpdate;
 use super::chunk::{Batch, Operation, Pace, Sender, requests};
 use super::convert::Conversion;
 use super::inspect::Findings;
+use super::reads::Reads;
 use super::stage::{Staged, normal_key, written};
 use super::unique::{find_repeated, refuse_repeated};
 use super::{Dml, Done};
@@ -64,69 +63,19 @@ impl Dml<'_, '_> {
             return Err(always_true("UPDATE"));
         }
         let values = filled_values(&update.values, &filled, &mut evaluator)?;
-        let sources = update.scope.sources.as_slice();
         let (mut ids, mut staged, mut before) = (Vec::new(), Staged::new(&update.fields), Vec::new());
-        if let ([target, ..], false) = (sources, filter == Filter::Constant(false)) {
-            let (mut own, mut of_source, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
-            for part in conjuncts(filter) {
-                let mut columns = Vec::new();
-                part.columns(&mut columns);
-                if part.server_test().is_some() || columns.iter().all(|id| id.source == 0) {
-                    own.push(part);
-                } else if columns.iter().all(|id| id.source == 1) {
-                    of_source.push(part);
-                } else {
-                    mixed.push(part);
-                }
-            }
-            let pushed = executor.push(target, 0, &Filter::all(own), Decision::Tested);
-            if let Some(test) = pushed.rest.server_test() {
-                return Err(not_pushable(test.reason));
-            }
-            let mixed = Filter::all(mixed);
-            let rest = Filter::all(vec![pushed.rest, mixed.clone()]);
-            let mut needed: Vec<ColumnId> = Vec::new();
-            rest.columns(&mut needed);
-            for value in &values {
-                value.columns(&mut needed);
-            }
-            inspection.columns(&mut needed);
-            if let Some((key, _)) = update.key {
-                needed.push(key);
-            }
-            let sampled: Vec<usize> = update
-                .fields
-                .iter()
-                .filter_map(|field| {
-                    target
-                        .columns
-                        .iter()
-                        .position(|column| column.info.name == field.code)
-                })
-                .collect();
-            let mut own_columns: BTreeSet<usize> = needed
-                .iter()
-                .filter(|id| id.source == 0)
-                .map(|id| id.column)
-                .collect();
-            if self.config.dry_run.is_some() {
-                own_columns.extend(&sampled);
-            }
-            let source = match (sources.get(1), update.key) {
-                (Some(source), Some(key)) => {
-                    let mut columns: BTreeSet<usize> = needed
-                        .iter()
-                        .filter(|id| id.source == 1)
-                        .map(|id| id.column)
-                        .collect();
-                    columns.insert(key.1.column);
-                    let condition = Filter::all(of_source);
-                    Some(self.keyed_source(update, source, &columns, &condition, key)?)
-                }
+        let previewed = self.config.dry_run.is_some();
+        let reads = update.reads(&self.executor(), filter, &values, previewed)?;
+        if let Some(Reads {
+            source,
+            target: Reading { input, rest, .. },
+            sampled,
+        }) = reads
+        {
+            let source = match (source, update.key) {
+                (Some(source), Some(key)) => Some(self.keyed_source(update, source, key)?),
                 _ => None,
             };
-            let mut input = self.executor().open(target, &own_columns)?;
-            input.set_condition(pushed.query);
             let precision = self.precision(update.app, &update.fields, true)?;
             let zone = self.config.as_of.zone().clone();
             let conversion = Conversion {
@@ -268,19 +217,10 @@ impl Dml<'_, '_> {
     fn keyed_source(
         &mut self,
         update: &BoundUpdate,
-        source: &crate::flow::plan::scope::ScopeSource,
-        columns: &BTreeSet<usize>,
-        condition: &Filter,
+        source: Reading,
         (target, key): (ColumnId, ColumnId),
     ) -> Result<KeyedSource, EngineError> {
-        let executor = self.executor();
-        let pushed = executor.push(source, 1, condition, Decision::Tested);
-        let mut columns = columns.clone();
-        let mut tested = Vec::new();
-        pushed.rest.columns(&mut tested);
-        columns.extend(tested.iter().map(|id| id.column));
-        let mut input: Input = executor.open(source, &columns)?;
-        input.set_condition(pushed.query);
+        let Reading { input, rest, .. } = source;
         let (relation, map): (_, Option<ColumnMap>) = input.materialise(self.reader)?;
         self.refuse_incomplete()?;
         let table = JoinTable {
@@ -294,7 +234,7 @@ impl Dml<'_, '_> {
         for row in 0..table.rows() as u32 {
             pulse.beat()?;
             let cells = SourceRow { table: &table, row };
-            if !evaluator.test(&pushed.rest, &cells)? {
+            if !evaluator.test(&rest, &cells)? {
                 continue;
             }
             let cell = table.cell(row, key.column);
@@ -339,14 +279,7 @@ fn is_numeric(kind: &Type) -> bool {
     matches!(kind.mode(), Some(CompareMode::Number | CompareMode::RecordNumber))
 }
 
-pub(super) fn conjuncts(filter: Filter) -> Vec<Filter> {
-    match filter {
-        Filter::All(parts) => parts,
-        other => vec![other],
-    }
-}
-
-fn filled_values(
+pub(in crate::flow) fn filled_values(
     values: &[Scalar],
     filled: &[Filled],
     evaluator: &mut Evaluator,

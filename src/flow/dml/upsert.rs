@@ -23,6 +23,61 @@ use super::{Dml, Done};
 /// Keys of one lookup request.
 const KEYS_PER_REQUEST: usize = 100;
 
+/// Which way an UPSERT goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::flow) struct Course {
+    /// Stored records are looked up while the rows are inspected.
+    pub looks_first: bool,
+    /// Stored records are looked up before the first write.
+    pub looks_up: bool,
+    /// kintone's own upsert writes.
+    pub native: bool,
+}
+
+impl BoundUpsert {
+    /// The way that it goes where kintone's own upsert is allowed, or not, and where anything is written, or not.
+    pub fn course(&self, native_allowed: bool, writes: bool) -> Course {
+        let native = self.native && native_allowed && writes;
+        let incomplete = !self.unwritten.is_empty();
+        Course {
+            looks_first: self.inspection.isolates() && incomplete,
+            looks_up: !native || incomplete,
+            native,
+        }
+    }
+
+    /// The field that stored records are looked up by, with its place.
+    fn lookup_key(&self) -> Option<(usize, &TargetField)> {
+        let key = *self.keys.first()?;
+        Some((key, self.fields.get(key)?))
+    }
+
+    /// The lookup of some keys.
+    fn lookup(&self, condition: String) -> Scan {
+        let fields = self.fields.iter().map(|field| field.code.clone());
+        Scan {
+            app: self.app,
+            condition,
+            fields: std::iter::once("$id".to_owned()).chain(fields).collect(),
+            limit: ReadLimit::Never,
+            at_most: None,
+            partial: false,
+        }
+    }
+
+    /// The form of a lookup, and whether it finds each key at most once.
+    pub fn lookup_outline(&self) -> Option<(Scan, bool)> {
+        let (_, field) = self.lookup_key()?;
+        let condition = format!("{} in ({})", field.code, push::LATER);
+        Some((self.lookup(condition), field.unique))
+    }
+}
+
+/// Requests that look up so many different keys.
+pub(in crate::flow) fn lookups(keys: u64) -> u64 {
+    keys.div_ceil(KEYS_PER_REQUEST as u64)
+}
+
 /// A record that exists already.
 struct Existing {
     id: u64,
@@ -33,12 +88,13 @@ struct Existing {
 impl Dml<'_, '_> {
     pub(super) fn upsert(&mut self, upsert: &BoundUpsert) -> Result<Done, EngineError> {
         let inspection = &upsert.inspection;
+        let course = upsert.course(self.config.native_upsert, self.permit.is_some());
         let mut rows = self.stage(upsert.app, &upsert.fields, &upsert.rows, &upsert.keys, inspection)?;
         let mut done = Done::default();
         if inspection.isolates() {
             find_keys(&rows.staged, &upsert.keys, &mut rows.findings);
             find_repeated(&rows.staged, &upsert.keys, &mut rows.findings);
-            if !upsert.unwritten.is_empty() {
+            if course.looks_first {
                 let existing = self.existing(upsert, &rows.staged, &rows.findings)?;
                 for row in 0..rows.staged.rows {
                     if !existing.contains_key(&rows.staged.key(row, &upsert.keys)) {
@@ -64,8 +120,7 @@ impl Dml<'_, '_> {
         if staged.rows == 0 && self.permit.is_some() {
             return Ok(done);
         }
-        let native = upsert.native && self.config.native_upsert && self.permit.is_some();
-        if native && upsert.unwritten.is_empty() {
+        if !course.looks_up {
             done.written = self.native(upsert, &staged)?;
             return Ok(done);
         }
@@ -75,7 +130,7 @@ impl Dml<'_, '_> {
         if let Some(row) = added {
             refuse_missing(&upsert.unwritten, row)?;
         }
-        if native {
+        if course.native {
             done.written = self.native(upsert, &staged)?;
             return Ok(done);
         }
@@ -184,11 +239,7 @@ impl Dml<'_, '_> {
         findings: &Findings,
     ) -> Result<HashMap<Vec<String>, Existing>, EngineError> {
         let mut found: HashMap<Vec<String>, Existing> = HashMap::new();
-        let Some((first, field)) = upsert
-            .keys
-            .first()
-            .and_then(|key| Some((*key, upsert.fields.get(*key)?)))
-        else {
+        let Some((first, field)) = upsert.lookup_key() else {
             return Ok(found);
         };
         let mut values: Vec<String> = (0..staged.rows)
@@ -197,22 +248,14 @@ impl Dml<'_, '_> {
             .collect();
         values.sort();
         values.dedup();
-        let mut fields = vec!["$id".to_owned()];
-        fields.extend(upsert.fields.iter().map(|field| field.code.clone()));
         let lists: Vec<&[String]> = values.chunks(KEYS_PER_REQUEST).collect();
         let reader = &*self.reader;
         let look_up = |list: usize| {
             let mut reader = reader.single();
             let mut records = Vec::new();
             let keys = lists.get(list).copied().unwrap_or_default();
-            let scan = Scan {
-                app: upsert.app,
-                condition: push::one_of(&field.code, field.kind, keys.iter().map(String::as_str)),
-                fields: fields.clone(),
-                limit: ReadLimit::Never,
-                at_most: None,
-                partial: false,
-            };
+            let keys = keys.iter().map(String::as_str);
+            let scan = upsert.lookup(push::one_of(&field.code, field.kind, keys));
             reader.scan(&scan, &mut |page| {
                 records.extend((0..page.rows()).map(|row| record(upsert, page, row)));
                 Ok(ControlFlow::Continue(()))

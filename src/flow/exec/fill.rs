@@ -72,7 +72,7 @@ pub(in crate::flow) fn filter(
             }
             let mut columns: Vec<ColumnId> = Vec::new();
             leaf.columns(&mut columns);
-            if columns.is_empty() {
+            if columns.is_empty() && leaf.is_filled() {
                 evaluator.test(&leaf, &NoRow).map(Filter::Constant)
             } else {
                 Ok(leaf)

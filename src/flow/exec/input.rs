@@ -139,6 +139,14 @@ impl Input {
         }
     }
 
+    /// The scan of an app's records.
+    pub(super) fn scan(&self) -> Option<&Scan> {
+        match self {
+            Self::Records { scan, .. } | Self::Rows { scan, .. } => Some(scan),
+            Self::Memory(_) => None,
+        }
+    }
+
     /// Sets the condition that kintone applies.
     pub fn set_condition(&mut self, condition: String) {
         if let Self::Records { scan, .. } = self {

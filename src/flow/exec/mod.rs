@@ -4,6 +4,7 @@ mod ahead;
 mod arrange;
 mod config;
 mod error;
+mod estimate;
 pub(in crate::flow) mod eval;
 mod explain;
 pub(in crate::flow) mod fill;
@@ -19,7 +20,7 @@ pub(in crate::flow) mod pulse;
 pub(in crate::flow) mod query;
 mod relation;
 pub(in crate::flow) mod scan;
-mod select;
+pub(in crate::flow) mod select;
 mod session;
 pub(in crate::flow) mod world;
 
@@ -28,7 +29,8 @@ pub use config::{
     ImportSource, Imported, MAX_REQUESTS_IN_FLIGHT, Observer, Unobserved,
 };
 pub use error::{EngineError, ErrorKind, Interrupt};
-pub use explain::{ExplainStep, Explanation};
+pub use estimate::Estimate;
+pub use explain::{ExplainStep, Explanation, Purpose, ScriptExplanation};
 pub use outcome::{OutcomeKind, Preview, Sample, StatementOutcome};
 pub use relation::Relation;
 pub use session::Session;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::flow::apps::{AppId, Form};
 use crate::flow::plan::catalog::{app_list_columns, description_columns};
-use crate::flow::plan::query::{BoundCte, BoundQuery, CteBody, Recursive, Wanted};
+use crate::flow::plan::query::{BoundCte, BoundQuery, CteBody, Parameter, Recursive, Wanted};
 use crate::flow::plan::scalar::Scalar;
 use crate::flow::plan::series::Series;
 use crate::flow::sql::message::say;
@@ -38,8 +38,21 @@ pub(in crate::flow) struct Executor<'e, 'a> {
     pub evaluator: Evaluator,
     /// Conditions may be sent to kintone.
     pub push_down: bool,
+    /// What becomes of parts of a condition with values that only a run knows.
+    pub(super) later: Later,
+    /// A table that is not there is taken for an empty one, as in a plan.
+    pub(super) absent: bool,
     /// Common table expressions that are visible, outermost first.
     pub(super) ctes: Vec<Option<Arc<Relation>>>,
+}
+
+/// A run knows every value before it sends a condition. A plan does not, and looks at both ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Later {
+    /// kintone can decide such a part.
+    Sent,
+    /// It cannot: every row is tested here.
+    Kept,
 }
 
 impl<'e, 'a> Executor<'e, 'a> {
@@ -50,6 +63,8 @@ impl<'e, 'a> Executor<'e, 'a> {
             forms,
             evaluator: Evaluator::new(),
             push_down,
+            later: Later::Sent,
+            absent: false,
             ctes: Vec::new(),
         }
     }
@@ -91,25 +106,12 @@ impl<'e, 'a> Executor<'e, 'a> {
     }
 
     /// Runs subqueries, each once.
-    pub fn parameters(
-        &mut self,
-        parameters: &[crate::flow::plan::query::Parameter],
-    ) -> Result<Vec<Filled>, EngineError> {
+    pub fn parameters(&mut self, parameters: &[Parameter]) -> Result<Vec<Filled>, EngineError> {
         parameters
             .iter()
             .map(|parameter| {
                 let visible = self.ctes.clone();
-                let mut query = parameter.query.clone();
-                // One row answers EXISTS, two are enough to refuse a scalar.
-                let enough = match parameter.wanted {
-                    Wanted::Existence => Some(1),
-                    Wanted::Scalar => Some(2),
-                    Wanted::List => None,
-                };
-                if query.unions.is_empty() && query.first.limit.is_none() {
-                    query.first.limit = enough;
-                }
-                let rows = self.query(&query);
+                let rows = self.query(&enough(parameter));
                 self.ctes = visible;
                 filled(&rows?, parameter.wanted)
             })
@@ -251,6 +253,21 @@ fn limit(english: &str, japanese: &str, most: usize) -> EngineError {
         "WITH RECURSIVE passes its limit of {english} ({most}); is there a cycle?",
         "WITH RECURSIVE の{japanese}が上限 {most} を超えました。循環していないか確認してください"
     ))
+}
+
+/// The query of a subquery, for no more rows than it takes.
+pub(super) fn enough(parameter: &Parameter) -> BoundQuery {
+    let mut query = parameter.query.clone();
+    // One row answers EXISTS, two are enough to refuse a scalar.
+    let enough = match parameter.wanted {
+        Wanted::Existence => Some(1),
+        Wanted::Scalar => Some(2),
+        Wanted::List => None,
+    };
+    if query.unions.is_empty() && query.first.limit.is_none() {
+        query.first.limit = enough;
+    }
+    query
 }
 
 fn filled(rows: &Relation, wanted: Wanted) -> Result<Filled, EngineError> {

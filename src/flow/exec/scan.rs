@@ -10,6 +10,7 @@ use crate::flow::sql::message::say;
 use super::EngineError;
 use super::ahead::Ahead;
 use super::config::{Config, DEFAULT_MAX_READ_ROWS, Observer};
+use super::estimate::Estimate;
 use super::pulse::stop_if_asked;
 
 /// kintone's largest offset.
@@ -36,6 +37,45 @@ pub(in crate::flow) struct Scan {
 pub(in crate::flow) type PageSink<'s> = &'s mut dyn FnMut(&Page) -> Result<ControlFlow<()>, EngineError>;
 
 impl Scan {
+    /// Records to ask for after so many.
+    fn wanted(&self, seen: u64) -> u64 {
+        let page = PAGE_ROWS as u64;
+        self.at_most.map_or(page, |most| (most - seen).min(page))
+    }
+
+    /// The first request.
+    pub(super) fn first(&self) -> PageRequest {
+        self.after(None, self.wanted(0), 0)
+    }
+
+    /// Requests that [`Reader::scan`] takes when so many records match and pages are asked for so far ahead.
+    pub(super) fn requests(&self, matches: Estimate, ahead: usize) -> Estimate {
+        if let Some(most) = self.at_most {
+            return window_requests(most, matches).map(|requests| requests.max(1));
+        }
+        let pages = matches.map(|matches| matches.div_ceil(PAGE_ROWS as u64).max(1));
+        // Whoever reads may stop after any page. Otherwise a page after the next one is guessed, and guessed again.
+        if self.partial {
+            return Estimate { least: 1, ..pages };
+        }
+        Estimate {
+            least: pages.least,
+            most: pages.most.filter(|pages| ahead <= 1 || *pages <= 2),
+        }
+    }
+
+    /// A request of [`Reader::ordered`].
+    pub(super) fn ordered(&self, order: &str, limit: u64, offset: u64) -> PageRequest {
+        let space = if self.condition.is_empty() { "" } else { " " };
+        let condition = &self.condition;
+        PageRequest {
+            app: self.app,
+            query: format!("{condition}{space}order by {order} limit {limit} offset {offset}"),
+            fields: self.fields.clone(),
+            total_count: false,
+        }
+    }
+
     /// The request for matching records behind a record, `offset` of them left out.
     pub(super) fn after(&self, last: Option<u64>, limit: u64, offset: u64) -> PageRequest {
         let condition = match last {
@@ -54,6 +94,26 @@ impl Scan {
             fields: self.fields.clone(),
             total_count: false,
         }
+    }
+}
+
+/// Requests for a window of the matching records, page by page until one is not full.
+pub(super) fn window_requests(limit: u64, matches: Estimate) -> Estimate {
+    let page = PAGE_ROWS as u64;
+    let whole = limit.div_ceil(page);
+    matches
+        .map(|matches| (matches / page + 1).min(whole))
+        .capped(Some(whole))
+}
+
+/// The request of [`Reader::count`].
+pub(super) fn counting(app: AppId, condition: &str) -> PageRequest {
+    let space = if condition.is_empty() { "" } else { " " };
+    PageRequest {
+        app,
+        query: format!("{condition}{space}limit 1"),
+        fields: vec!["$id".to_owned()],
+        total_count: true,
     }
 }
 
@@ -155,6 +215,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Takes the rows of a scan as read that is only planned; the limit that would stop it.
+    pub(super) fn foresee(&mut self, scan: &Scan, matches: u64) -> Option<u64> {
+        let rows = match scan.at_most {
+            Some(most) => matches.min(most),
+            None if scan.partial => return None,
+            None => matches,
+        };
+        let most = self.limit(scan.limit)?;
+        self.limited_rows += rows;
+        (self.limited_rows > most).then_some(most)
+    }
+
     fn get(&mut self, request: &PageRequest, page: &mut Page) -> Result<(), EngineError> {
         self.check_interrupt()?;
         self.apps.page(request, page)?;
@@ -175,19 +247,8 @@ impl<'a> Reader<'a> {
 
     /// Number of records that a condition matches: one request (LNG-192).
     pub fn count(&mut self, app: AppId, condition: &str) -> Result<u64, EngineError> {
-        let query = if condition.is_empty() {
-            "limit 1".to_owned()
-        } else {
-            format!("{condition} limit 1")
-        };
-        let request = PageRequest {
-            app,
-            query,
-            fields: vec!["$id".to_owned()],
-            total_count: true,
-        };
         let mut page = Page::new(1);
-        self.get(&request, &mut page)?;
+        self.get(&counting(app, condition), &mut page)?;
         Ok(page.total_count.unwrap_or(page.rows() as u64))
     }
 
@@ -198,9 +259,7 @@ impl<'a> Reader<'a> {
         let mut seen = 0u64;
         let mut total = 0;
         loop {
-            let wanted = scan
-                .at_most
-                .map_or(PAGE_ROWS as u64, |most| (most - seen).min(PAGE_ROWS as u64));
+            let wanted = scan.wanted(seen);
             // The first page tells the number of matches, the one that should be the last tells whether it is: that saves
             // the empty page after an exact multiple.
             let counted = scan.at_most.is_none() && (last.is_none() || seen + wanted >= total);
@@ -252,15 +311,7 @@ impl<'a> Reader<'a> {
                     "KORDER BY で読めるのはオフセット {MAX_OFFSET} までです"
                 )));
             }
-            let space = if scan.condition.is_empty() { "" } else { " " };
-            let condition = &scan.condition;
-            let request = PageRequest {
-                app: scan.app,
-                query: format!("{condition}{space}order by {order} limit {wanted} offset {at}"),
-                fields: scan.fields.clone(),
-                total_count: false,
-            };
-            self.get(&request, &mut page)?;
+            self.get(&scan.ordered(order, wanted, at), &mut page)?;
             self.count_rows(page.rows(), scan.limit)?;
             seen += page.rows() as u64;
             if each(&page)?.is_break() || (page.rows() as u64) < wanted {

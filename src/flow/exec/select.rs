@@ -25,8 +25,9 @@ use super::group::Grouper;
 use super::input::Input;
 use super::join::{JoinTable, Joined};
 use super::memory;
+use super::narrow::KeyFilter;
 use super::pulse::Pulse;
-use super::query::Executor;
+use super::query::{Executor, Later};
 use super::relation::{Relation, RelationRow};
 use super::scan::ReadLimit;
 
@@ -171,21 +172,7 @@ impl Executor<'_, '_> {
         source: &ScopeSource,
         each: Passed<'_>,
     ) -> Result<(), EngineError> {
-        let pushed = self.push(source, 0, &select.filter, decision(select));
-        // A test that only kintone can decide must have been sent; what is left beside it is decided here (LNG-62).
-        if let Some(test) = pushed.rest.server_test() {
-            return Err(not_pushable(test.reason));
-        }
-        let needed = needed(select, &pushed.rest, 0);
-        let mut input = self.open(source, &needed)?;
-        let exact = pushed.relation == Reach::Exact;
-        if let Input::Records { scan, .. } = &mut input {
-            scan.condition = pushed.query;
-            scan.limit = read_limit(select);
-            scan.at_most = stops_after(select).filter(|_| exact);
-            scan.partial = stops_after(select).is_some();
-        }
-        let rest = pushed.rest;
+        let Reading { input, rest, .. } = self.reading(select, source)?;
         let mut pulse = Pulse::rows(self.reader.observer());
         let evaluator = &mut self.evaluator;
         let mut each = |row: &dyn Row| {
@@ -197,12 +184,6 @@ impl Executor<'_, '_> {
             }
         };
         if let (Some(order), Input::Records { scan, map }) = (&select.kintone_order, &input) {
-            if !exact {
-                return Err(EngineError::argument(say!(
-                    "KORDER BY needs a WHERE that kintone can decide alone",
-                    "KORDER BY を使うには WHERE 全体を kintone で評価できる必要があります"
-                )));
-            }
             let order = order.clone();
             let limit = select.limit.unwrap_or(0);
             return self
@@ -215,32 +196,14 @@ impl Executor<'_, '_> {
     }
 
     fn joined(&mut self, select: &BoundSelect, each: Passed<'_>) -> Result<(), EngineError> {
-        let (sent, rest) = self.push_joined(select);
-        if let Some(test) = rest.server_test() {
-            return Err(not_pushable(test.reason));
-        }
+        let (inputs, rest) = self.joined_inputs(select)?;
         let mut tables: Vec<JoinTable> = Vec::new();
-        for (place, source) in select.sources.iter().enumerate() {
-            let mut needed = needed(select, &rest, place);
-            for join in &select.joins {
-                for id in join
-                    .on
-                    .iter()
-                    .flat_map(|(a, b)| [a, b])
-                    .filter(|id| id.source == place)
-                {
-                    needed.insert(id.column);
-                }
-            }
-            let mut input = self.open(source, &needed)?;
-            let condition = sent.get(place).cloned().unwrap_or_default();
-            input.set_condition(condition);
-            let narrowed = place.checked_sub(1).and_then(|join| select.joins.get(join));
-            let (relation, map) =
-                match narrowed.and_then(|join| super::narrow::key_conditions(join, source, &tables)) {
-                    Some(keys) => input.materialise_narrowed(self.reader, &keys)?,
-                    None => input.materialise(self.reader)?,
-                };
+        for (place, input) in inputs.into_iter().enumerate() {
+            let keys = key_filter(select, place).and_then(|keys| keys.conditions(&tables));
+            let (relation, map) = match keys {
+                Some(keys) => input.materialise_narrowed(self.reader, &keys)?,
+                None => input.materialise(self.reader)?,
+            };
             tables.push(JoinTable { relation, map });
         }
         let observer = self.reader.observer();
@@ -256,6 +219,52 @@ impl Executor<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// How the only source of a SELECT is read.
+    pub(super) fn reading(&self, select: &BoundSelect, source: &ScopeSource) -> Result<Reading, EngineError> {
+        let pushed = self.push(source, 0, &select.filter, decision(select));
+        // A test that only kintone can decide must have been sent; what is left beside it is decided here (LNG-62).
+        if let Some(test) = pushed.rest.server_test() {
+            return Err(not_pushable(test.reason));
+        }
+        let needed = needed(select, &pushed.rest, 0);
+        let exact = pushed.relation == Reach::Exact;
+        let mut reading = Reading::new(self.open(source, &needed)?, pushed);
+        if let Input::Records { scan, .. } = &mut reading.input {
+            scan.limit = read_limit(select);
+            scan.at_most = stops_after(select).filter(|_| exact);
+            scan.partial = stops_after(select).is_some();
+            if select.kintone_order.is_some() && !exact {
+                return Err(EngineError::argument(say!(
+                    "KORDER BY needs a WHERE that kintone can decide alone",
+                    "KORDER BY を使うには WHERE 全体を kintone で評価できる必要があります"
+                )));
+            }
+        }
+        Ok(reading)
+    }
+
+    /// The sources of a join, opened with the conditions that are sent for each, and what is left for the joined rows.
+    pub(super) fn joined_inputs(&self, select: &BoundSelect) -> Result<(Vec<Input>, Filter), EngineError> {
+        let (sent, rest) = self.push_joined(select);
+        if let Some(test) = rest.server_test() {
+            return Err(not_pushable(test.reason));
+        }
+        let mut inputs = Vec::with_capacity(sent.len());
+        for (place, (source, condition)) in select.sources.iter().zip(sent).enumerate() {
+            let mut needed = needed(select, &rest, place);
+            let keys = select.joins.iter().filter_map(|join| join.on);
+            needed.extend(
+                keys.flat_map(|(a, b)| [a, b])
+                    .filter(|id| id.source == place)
+                    .map(|id| id.column),
+            );
+            let mut input = self.open(source, &needed)?;
+            input.set_condition(condition);
+            inputs.push(input);
+        }
+        Ok((inputs, rest))
     }
 
     /// Bytes of the temp tables and of the visible common table expressions.
@@ -321,13 +330,13 @@ impl Executor<'_, '_> {
                 unique: column.unique,
             })
         };
-        if self.push_down {
+        if self.push_down && self.later == Later::Sent {
             return push::push(filter, &known, decision, Limits::default());
         }
         // Without push-down only what nothing else can decide is sent.
         let (sent, kept): (Vec<Filter>, Vec<Filter>) = conjuncts(filter)
             .into_iter()
-            .partition(|part| part.server_test().is_some());
+            .partition(|part| part.server_test().is_some() || (self.push_down && part.is_filled()));
         let pushed = push::push(&Filter::all(sent), &known, decision, Limits::default());
         let rest = Filter::all(kept.into_iter().chain([pushed.rest]).collect());
         let relation = match (&rest, pushed.query.is_empty()) {
@@ -344,7 +353,7 @@ impl Executor<'_, '_> {
 
     /// Conditions for each source of a join, and what is left for the joined rows. A source that an outer join may leave
     /// out is not narrowed: a row it loses would come back as "missing".
-    pub(super) fn push_joined(&self, select: &BoundSelect) -> (Vec<String>, Filter) {
+    fn push_joined(&self, select: &BoundSelect) -> (Vec<String>, Filter) {
         let mut optional = vec![false; select.sources.len()];
         for (i, join) in select.joins.iter().enumerate() {
             match join.kind {
@@ -381,12 +390,41 @@ impl Executor<'_, '_> {
 
     /// A temp table or common table expression.
     fn memory(&self, origin: &Origin) -> Option<Arc<Relation>> {
-        match origin {
+        let found = match origin {
             Origin::Temp(name) => self.temps.get(name).cloned(),
             Origin::Cte(index) => self.ctes.get(*index).cloned().flatten(),
-            Origin::App(_) | Origin::Subtable(..) => None,
+            Origin::App(_) | Origin::Subtable(..) => return None,
+        };
+        found.or_else(|| self.absent.then(Arc::default))
+    }
+}
+
+/// How a source is read: decided before the first request.
+pub(in crate::flow) struct Reading {
+    /// The source with the condition that is sent.
+    pub input: Input,
+    /// What is left to test.
+    pub rest: Filter,
+    /// How the condition relates to the whole one.
+    pub reach: Reach,
+}
+
+impl Reading {
+    /// The opened source with what was decided about its condition.
+    pub fn new(mut input: Input, pushed: Pushed) -> Self {
+        input.set_condition(pushed.query);
+        Self {
+            input,
+            rest: pushed.rest,
+            reach: pushed.relation,
         }
     }
+}
+
+/// The keys of earlier sources that a joined source may be asked for alone.
+pub(super) fn key_filter(select: &BoundSelect, place: usize) -> Option<KeyFilter<'_>> {
+    let join = select.joins.get(place.checked_sub(1)?)?;
+    KeyFilter::of(join, select.sources.get(place)?)
 }
 
 fn conjuncts(filter: &Filter) -> Vec<Filter> {
@@ -397,7 +435,7 @@ fn conjuncts(filter: &Filter) -> Vec<Filter> {
 }
 
 /// Columns of a source that a SELECT needs beside what kintone decides.
-pub(super) fn needed(select: &BoundSelect, rest: &Filter, source: usize) -> BTreeSet<usize> {
+fn needed(select: &BoundSelect, rest: &Filter, source: usize) -> BTreeSet<usize> {
     let mut columns = Vec::new();
     rest.columns(&mut columns);
     if let Some(grouping) = &select.grouping {
@@ -429,7 +467,7 @@ pub(super) fn needed(select: &BoundSelect, rest: &Filter, source: usize) -> BTre
 }
 
 /// Rows after which a SELECT has all it needs, if its first rows are enough.
-fn stops_after(select: &BoundSelect) -> Option<u64> {
+pub(super) fn stops_after(select: &BoundSelect) -> Option<u64> {
     let first_rows = select.grouping.is_none()
         && !select.distinct
         && select.order.is_empty()
@@ -442,7 +480,7 @@ fn stops_after(select: &BoundSelect) -> Option<u64> {
 }
 
 /// kintone alone decides about the rows where it is asked for a window of them.
-pub(super) fn decision(select: &BoundSelect) -> Decision {
+fn decision(select: &BoundSelect) -> Decision {
     if stops_after(select).is_some() || select.kintone_order.is_some() {
         Decision::Remote
     } else {

@@ -17,7 +17,6 @@ use crate::flow::sql::render;
 
 use super::config::{Config, DEFAULT_MAX_TEMP_ROWS, Observer};
 use super::eval::{Evaluator, NoRow};
-use super::explain::Explanation;
 use super::fill::{self, Filled};
 use super::gate::{self, BoundGate};
 use super::outcome::{OutcomeKind, StatementOutcome};
@@ -29,9 +28,9 @@ use super::{EngineError, ErrorKind, Imported};
 
 /// One run of one script.
 pub struct Session<'a> {
-    world: World<'a>,
-    reader: Reader<'a>,
-    config: Config,
+    pub(super) world: World<'a>,
+    pub(super) reader: Reader<'a>,
+    pub(super) config: Config,
 }
 
 impl<'a> Session<'a> {
@@ -83,7 +82,7 @@ impl<'a> Session<'a> {
         Ok(diagnostics)
     }
 
-    fn imagine(&mut self, statement: &Statement) -> Result<(), EngineError> {
+    pub(super) fn imagine(&mut self, statement: &Statement) -> Result<(), EngineError> {
         match &statement.tree {
             ast::Statement::Query(query) => self.bind(query).map(|_| ()),
             ast::Statement::CreateTemp(name, query) => {
@@ -160,43 +159,6 @@ impl<'a> Session<'a> {
             }
             Err(error) => Err(error.locate(|span| statement.position(span))),
         }
-    }
-
-    /// The plan of a statement; costs form requests and one counting request per scan.
-    pub fn explain(&mut self, statement: &Statement) -> Result<Explanation, EngineError> {
-        let mut plan = Explanation::default();
-        match &statement.tree {
-            ast::Statement::Query(query) | ast::Statement::CreateTemp(_, query) => {
-                let bound = self.bind(query)?;
-                self.executor().explain_query(&bound, 0, &mut plan)?;
-            }
-            ast::Statement::Assert { condition, .. } | ast::Statement::Exit(condition, _) => {
-                let bound = BoundGate::bind(condition, &mut self.world)?;
-                for parameter in &bound.parameters {
-                    self.executor().explain_query(&parameter.query, 0, &mut plan)?;
-                }
-            }
-            _ if statement.kind.writes() => {
-                let bound = dml::bind(&mut self.world, statement)?;
-                self.executor().explain_write(&bound, &mut plan)?;
-                self.world.forget_import();
-            }
-            _ => {}
-        }
-        Ok(plan)
-    }
-
-    /// The plans of all statements, each seeing the temp tables and variables of those before it.
-    pub fn explain_script(&mut self, script: &Script) -> Result<Vec<Explanation>, EngineError> {
-        let variables = self.world.variables.clone();
-        let mut plans = Vec::with_capacity(script.statements.len());
-        for statement in &script.statements {
-            plans.push(self.explain(statement)?);
-            self.imagine(statement)?;
-        }
-        self.world.variables = variables;
-        self.world.imagined.clear();
-        Ok(plans)
     }
 
     /// Records that the statement now running, or the last one, has read: also known when it failed.
@@ -375,17 +337,20 @@ impl<'a> Session<'a> {
         Ok(filled)
     }
 
-    fn bind(&mut self, query: &ast::Query) -> Result<BoundQuery, EngineError> {
+    pub(super) fn bind(&mut self, query: &ast::Query) -> Result<BoundQuery, EngineError> {
         Binder::new(&mut self.world).query(query)
     }
 
-    fn bind_constant(&mut self, value: &ast::Expr) -> Result<(Scalar, Type, Vec<Parameter>), EngineError> {
+    pub(super) fn bind_constant(
+        &mut self,
+        value: &ast::Expr,
+    ) -> Result<(Scalar, Type, Vec<Parameter>), EngineError> {
         let mut binder = Binder::new(&mut self.world);
         let (value, kind) = binder.value(&mut Env::constant(), value)?;
         Ok((value, kind, binder.take_parameters()))
     }
 
-    fn executor(&mut self) -> Executor<'_, 'a> {
+    pub(super) fn executor(&mut self) -> Executor<'_, 'a> {
         Executor::new(
             &mut self.reader,
             &self.world.temps,

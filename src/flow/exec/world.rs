@@ -104,6 +104,16 @@ impl<'a> World<'a> {
         self.temps.remove(IMPORT_TABLE);
     }
 
+    /// Apps whose number precision was read.
+    pub(super) fn precision_apps(&self) -> impl Iterator<Item = AppId> {
+        self.precisions.keys().copied()
+    }
+
+    /// Apps whose process states were read.
+    pub(super) fn state_apps(&self) -> impl Iterator<Item = AppId> {
+        self.states.keys().copied()
+    }
+
     /// Number precision of an app; read once.
     pub(in crate::flow) fn precision(&mut self, app: AppId) -> Result<NumberPrecision, EngineError> {
         if let Some(known) = self.precisions.get(&app) {

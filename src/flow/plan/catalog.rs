@@ -21,6 +21,11 @@ pub enum Variable {
     List(Vec<String>),
     /// A relative date, as kintone takes it.
     Relative(String),
+    /// A number or text that only a run computes.
+    Unknown {
+        /// It is a number.
+        numeric: bool,
+    },
 }
 
 /// Everything outside a statement that its names can mean.

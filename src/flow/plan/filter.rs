@@ -350,6 +350,23 @@ impl Filter {
         });
     }
 
+    /// Whether no result of a subquery is missing in it.
+    pub fn is_filled(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().all(Self::is_filled),
+            Self::Exists { .. }
+            | Self::OneOf {
+                list: List::Parameter(_),
+                ..
+            } => false,
+            leaf => {
+                let mut filled = true;
+                leaf.visit(&mut |part| filled &= part.is_filled());
+                filled
+            }
+        }
+    }
+
     /// A test in it that only kintone can decide.
     pub fn server_test(&self) -> Option<&ServerTest> {
         match self {

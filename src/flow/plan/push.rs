@@ -7,7 +7,7 @@ mod leaf;
 
 use crate::flow::apps::FieldType;
 
-use self::leaf::{Circumstances, comparison, membership, number};
+use self::leaf::{Circumstances, Operand, comparison, membership, number};
 use super::filter::{Filter, List};
 use super::scalar::{ColumnId, Scalar};
 use super::types::Type;
@@ -51,6 +51,9 @@ pub struct Pushed {
     /// What is left to test: also what kintone decides, where it was seen to decide otherwise than documented.
     pub rest: Filter,
 }
+
+/// What stands in a query for values that only a run knows.
+pub const LATER: &str = "?";
 
 /// Who decides about a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,7 +309,7 @@ impl Pusher<'_, '_> {
                 operator,
                 right,
                 ..
-            } => match ((self.field)(*id), right.constant()) {
+            } => match ((self.field)(*id), Operand::of(right)) {
                 (Some(field), Some(value)) => {
                     let circumstances = Circumstances {
                         never_empty: beside.exclude_empty(*id),
@@ -318,12 +321,12 @@ impl Pusher<'_, '_> {
             },
             Filter::OneOf {
                 left: Scalar::Column(id),
-                list: List::Set(set),
+                list,
                 negated,
                 ..
-            } => match (self.field)(*id) {
-                Some(field) if set.values.len() <= self.limits.values => {
-                    membership(field, &set.values, *negated)
+            } => match ((self.field)(*id), elements(list)) {
+                (Some(field), Some(values)) if values.len() <= self.limits.values => {
+                    membership(field, &values, *negated)
                 }
                 _ => Sent::Nothing,
             },
@@ -333,6 +336,15 @@ impl Pusher<'_, '_> {
             },
             _ => Sent::Nothing,
         }
+    }
+}
+
+/// The elements of a list that holds no computed ones.
+fn elements(list: &List) -> Option<Vec<Operand<'_>>> {
+    match list {
+        List::Set(set) => Some(set.values.iter().map(|value| Operand::Known(value)).collect()),
+        List::Values(values) => values.iter().map(Operand::of).collect(),
+        List::Parameter(_) => Some(vec![Operand::Later]),
     }
 }
 

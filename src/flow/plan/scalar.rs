@@ -5,6 +5,9 @@ use crate::flow::value::{Arithmetic, parse_number};
 
 use super::filter::Filter;
 
+/// The [`Scalar::Parameter`] that no subquery fills in.
+pub const UNKNOWN: usize = usize::MAX;
+
 /// A column of an input row: which source, which of its columns. After grouping there is one source, the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId {
@@ -25,7 +28,8 @@ pub enum Scalar {
     List(Vec<String>),
     /// A cell.
     Column(ColumnId),
-    /// Result of a scalar subquery, filled in before the first row.
+    /// Result of a scalar subquery, filled in before the first row; [`UNKNOWN`] for a variable whose value only a run
+    /// computes.
     Parameter(usize),
     /// Arithmetic from left to right; `strict` refuses a division by zero (UPDATE SET).
     Chain {
@@ -95,6 +99,17 @@ impl Scalar {
             Self::Text(text) | Self::Number(text, _) => Some(text),
             _ => None,
         }
+    }
+
+    /// Whether no result of a subquery is missing in it.
+    pub fn is_filled(&self) -> bool {
+        let mut filled = true;
+        self.visit(&mut |part| match part {
+            Self::Parameter(_) => filled = false,
+            Self::Case(branches, _) => filled &= branches.iter().all(|(test, _)| test.is_filled()),
+            _ => {}
+        });
+        filled
     }
 
     /// Calls `visit` for the value and all its parts, conditions of CASE included.

@@ -16,16 +16,30 @@ use super::job_lock::{self, HeldLock};
 use super::job_record::{Closing, Opening, RecordType};
 use super::journal::Event;
 use super::log_app::LogRecord;
-use super::recorder::{CheckpointTarget, Recorder, StatementCounts, StatementEnd, StatementName};
+use super::recorder::{self, CheckpointTarget, Recorder, StatementCounts, StatementEnd, StatementName};
 use super::remote::Remote;
 use super::result::Effects;
 use super::start_mark;
 use super::verdict::{Failure, JobStatus, ResultCode};
 use super::workplace::Workplace;
 use crate::flow::csv::OutputReceipt;
-use crate::flow::exec::{Imported, Interrupt, Session};
+use crate::flow::exec::{Estimate, Imported, Interrupt, Session};
 use crate::flow::sql::diagnostic::Severity;
 use crate::flow::sql::message::{Language, Message, say};
+
+/// Requests of one job for its lock and its record in the log app, while nothing goes wrong: the fields of the app, who
+/// holds the lock, the lock, the final record.
+const LOG_REQUESTS: u64 = 4;
+
+/// Requests for lock and log of a job that sends so many write requests: checkpoints come with them (RNR-72). A start for
+/// an orchestrator is one more.
+pub fn log_requests(writes: Estimate) -> Estimate {
+    Estimate {
+        least: LOG_REQUESTS + recorder::checkpoints(writes.least),
+        // Time brings checkpoints too.
+        most: writes.exact().filter(|writes| *writes == 0).map(|_| LOG_REQUESTS),
+    }
+}
 
 /// Ids of one job execution.
 pub struct Identity<'a> {

@@ -1,17 +1,19 @@
-//! `explain`: plan, kintone queries and estimated requests of a job file, without reading or writing a record.
+//! `explain`: plan, kintone queries and requests of a job file, without reading or writing a record.
 
 use std::path::Path;
 
 use super::command::Flags;
 use super::connection::{Connection, Use};
+use super::console::Console;
 use super::engine;
+use super::execution;
 use super::job_file::JobFile;
 use super::remote::{FormCache, Remote};
 use super::validate;
 use super::verdict::{Exit, Failure};
 use super::workplace::RunOptions;
-use crate::flow::exec::{ExplainStep, Session, Unobserved};
-use crate::flow::sql::message::say;
+use crate::flow::exec::{Estimate, ExplainStep, Explanation, Purpose, Session, Unobserved};
+use crate::flow::sql::message::{Language, Message, say};
 
 /// Prints the plan of every statement.
 ///
@@ -37,49 +39,80 @@ pub fn explain(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> 
     let console = &connection.console;
     let (file, instant) = (&job.file_name, &options.as_of.text);
     console.progress(say!("{file} (as of {instant})", "{file} (基準日時 {instant})"));
-    let mut total = 0;
-    for (statement, plan) in job.script.statements.iter().zip(&plans) {
-        console.progress(format_args!(
-            "#{} {}",
-            statement.index + 1,
-            statement.kind.as_str()
-        ));
-        for step in &plan.steps {
-            console.progress(line(step));
-        }
-        total += plan.estimated_requests();
+    if !plans.before.steps.is_empty() {
+        console.progress(say!("before the first statement", "最初の文の前"));
+        show(console, &plans.before);
     }
+    for (statement, plan) in job.script.statements.iter().zip(&plans.statements) {
+        let (number, kind) = (statement.index + 1, statement.kind.as_str());
+        console.progress(format_args!("#{number} {kind}"));
+        show(console, plan);
+    }
+    let read = plans.requests(Purpose::Read);
+    let write = plans.requests(Purpose::Write);
+    let definitions = plans.requests(Purpose::Definition);
+    let log = match profile.log_app_entry() {
+        Some(_) => execution::log_requests(write),
+        None => Estimate::exactly(0),
+    };
     let at_once = profile.limits.requests_in_flight;
-    console.progress(say!(
-        "estimated requests: {total} to read, one per 100 records to write, 4 for lock and log; at most {at_once} at once",
-        "見積もりリクエスト数: 読み取り {total}、書き込みは 100 レコードごとに 1、ロックとログに 4。同時に送るのは最大 {at_once}"
+    let [read, write, definitions, log] = [read, write, definitions, log].map(Estimate::text);
+    let part = |language| [&read, &write, &definitions, &log].map(|number| number.text(language).to_owned());
+    let [english, japanese] = [Language::English, Language::Japanese].map(part);
+    let [read, write, definitions, log] = english;
+    let line = format!(
+        "estimated requests: {read} to read, {write} to write, {definitions} for forms and settings, {log} for lock and log; at most {at_once} at once"
+    );
+    let [read, write, definitions, log] = japanese;
+    console.progress(Message::new(
+        line,
+        format!(
+            "見積もりリクエスト数: 読み取り {read}、書き込み {write}、フォームと設定 {definitions}、ロックとログ {log}。同時に送るのは最大 {at_once}"
+        ),
     ));
     Ok(Exit::Done)
 }
 
-/// `  scan APP10 (exact, 2 requests): 受注日 >= "2026-08-01"`
-fn line(step: &ExplainStep) -> String {
-    let mut text = format!("  {}{}", "  ".repeat(step.depth), step.action);
-    if !step.detail.is_empty() {
-        text = format!("{text} {}", step.detail);
+fn show(console: &Console, plan: &Explanation) {
+    for step in &plan.steps {
+        console.progress(line(step));
+        if let Some(note) = &step.note {
+            let indent = "  ".repeat(step.depth + 2);
+            console.progress(note.put(|language, note| match language {
+                Language::English => format!("{indent}note: {note}"),
+                Language::Japanese => format!("{indent}注: {note}"),
+            }));
+        }
     }
-    if let Some(app) = step.app {
-        text = format!("{text} {app}");
-    }
-    let requests = step.requests.map(|requests| format!("{requests} requests"));
-    let notes: Vec<String> = step
-        .relation
-        .map(str::to_owned)
-        .into_iter()
-        .chain(requests)
-        .collect();
-    if !notes.is_empty() {
-        text = format!("{text} ({})", notes.join(", "));
-    }
-    match step.query.as_deref().filter(|query| !query.is_empty()) {
-        Some(query) => format!("{text}: {query}"),
-        None => text,
-    }
+}
+
+/// `  scan $id, 金額 APP10 (exact, 2 requests): 受注日 >= "2026-08-01" order by $id asc limit 500`
+fn line(step: &ExplainStep) -> Message {
+    let text = |language| {
+        let mut text = format!("  {}{}", "  ".repeat(step.depth), step.action.text(language));
+        let detail = step.detail.text(language);
+        if !detail.is_empty() {
+            text = format!("{text} {detail}");
+        }
+        if let Some(app) = step.app {
+            text = format!("{text} {app}");
+        }
+        let requests = step.requests.map(|(_, requests)| requests.requests());
+        let facts: Vec<&str> = step
+            .relation
+            .iter()
+            .chain(&requests)
+            .map(|fact| fact.text(language))
+            .collect();
+        if !facts.is_empty() {
+            text = format!("{text} ({})", facts.join(", "));
+        }
+        match step.query.as_deref().filter(|query| !query.is_empty()) {
+            Some(query) => format!("{text}: {query}"),
+            None => text,
+        }
+    };
+    Message::new(text(Language::English), text(Language::Japanese))
 }
 
 #[cfg(test)]
@@ -91,19 +124,33 @@ mod tests {
     fn steps_are_one_line_each() {
         let step = ExplainStep {
             depth: 1,
-            action: "scan",
-            detail: String::new(),
+            action: say!("scan", "読み取り"),
+            detail: "$id".into(),
             app: Some(AppId(10)),
-            query: Some("金額 < \"0\"".to_owned()),
-            relation: Some("exact"),
-            requests: Some(2),
+            query: Some("金額 < 0 limit 500".to_owned()),
+            relation: Some(say!("exact", "完全")),
+            requests: Some((Purpose::Read, Estimate::exactly(2))),
+            note: None,
         };
-        assert_eq!(line(&step), "    scan APP10 (exact, 2 requests): 金額 < \"0\"");
+        let text = line(&step);
+        assert_eq!(
+            text.to_string(),
+            "    scan $id APP10 (exact, 2 requests): 金額 < 0 limit 500"
+        );
+        assert_eq!(
+            text.text(Language::Japanese),
+            "    読み取り $id APP10 (完全, 2 リクエスト): 金額 < 0 limit 500"
+        );
         let step = ExplainStep {
-            action: "group",
-            detail: "by 顧客コード".to_owned(),
-            ..ExplainStep::default()
+            depth: 0,
+            action: say!("group", "集計"),
+            detail: "by 顧客コード".into(),
+            app: None,
+            query: None,
+            relation: None,
+            requests: None,
+            ..step
         };
-        assert_eq!(line(&step), "  group by 顧客コード");
+        assert_eq!(line(&step).to_string(), "  group by 顧客コード");
     }
 }

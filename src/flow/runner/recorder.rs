@@ -18,6 +18,11 @@ use crate::kintone::Client;
 const CHECKPOINT_CHUNKS: u64 = 25;
 const CHECKPOINT_INTERVAL: Duration = Duration::from_mins(1);
 
+/// Checkpoints that so many write requests bring at least.
+pub const fn checkpoints(writes: u64) -> u64 {
+    writes / CHECKPOINT_CHUNKS
+}
+
 /// How a statement ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatementEnd {

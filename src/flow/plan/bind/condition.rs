@@ -18,7 +18,7 @@ use crate::flow::plan::catalog::Variable;
 use crate::flow::plan::filter::{Filter, List, Membership, Pattern, ServerOperator, ServerTest, ValueSet};
 use crate::flow::plan::push;
 use crate::flow::plan::query::Wanted;
-use crate::flow::plan::scalar::{ColumnId, Scalar};
+use crate::flow::plan::scalar::{ColumnId, Scalar, UNKNOWN};
 use crate::flow::plan::scope::Origin;
 use crate::flow::plan::types::Type;
 
@@ -372,9 +372,15 @@ impl Binder<'_> {
         }
         let literal = matches!(pattern, Expr::Text(..) | Expr::Variable(_));
         let (pattern, _) = self.value(env, pattern)?;
-        match pattern {
+        let right = match pattern {
             Scalar::Text(text) if literal && !text.is_empty() && !text.contains('%') => {
-                let right = push::quoted(&text);
+                Some(push::quoted(&text))
+            }
+            Scalar::Parameter(UNKNOWN) if literal => Some(push::LATER.to_owned()),
+            _ => None,
+        };
+        match right {
+            Some(right) => {
                 let operator = ServerOperator::Like;
                 Ok(Filter::Server(ServerTest {
                     column,
@@ -384,7 +390,7 @@ impl Binder<'_> {
                     reason: KEYWORD_NOT_PUSHED,
                 }))
             }
-            _ => Err(EngineError::argument(say!(
+            None => Err(EngineError::argument(say!(
                 "KLIKE takes a word to search for: a text literal or variable without %",
                 "KLIKE には % を含まない検索語 (文字列リテラルまたは変数) を指定します"
             ))

@@ -11,7 +11,7 @@ use crate::flow::value::{CompareMode, parse_number, print_number};
 use super::{Bind, Binder};
 use crate::flow::plan::catalog::Variable;
 use crate::flow::plan::query::{BoundAggregate, Wanted};
-use crate::flow::plan::scalar::Scalar;
+use crate::flow::plan::scalar::{Scalar, UNKNOWN};
 use crate::flow::plan::scope::{Found, Scope, unknown_column};
 use crate::flow::plan::types::{ColumnInfo, Type};
 
@@ -93,6 +93,10 @@ impl Binder<'_> {
             Expr::Variable(name) => match self.catalog.variable(&name.text) {
                 Some(Variable::Text(text)) => Ok((Scalar::Text(text), Type::Text)),
                 Some(Variable::Number(text)) => Ok((Scalar::number(text), Type::Number)),
+                Some(Variable::Unknown { numeric }) => {
+                    let kind = if numeric { Type::Number } else { Type::Text };
+                    Ok((Scalar::Parameter(UNKNOWN), kind))
+                }
                 _ => {
                     let text = &name.text;
                     Err(EngineError::argument(say!(

@@ -5,7 +5,8 @@ use crate::flow::calendar::{is_canonical_date, is_canonical_datetime, is_canonic
 use crate::flow::sql::ast::Comparison;
 use crate::flow::value::{is_number, plain_decimal};
 
-use super::{PushField, Sent, quoted};
+use super::{LATER, PushField, Sent, quoted};
+use crate::flow::plan::scalar::Scalar;
 use crate::flow::plan::types::Type;
 
 /// The most digits of a number that is sent.
@@ -24,11 +25,38 @@ pub(super) struct Circumstances {
     pub tested_again: bool,
 }
 
+/// The right side of a comparison.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operand<'v> {
+    /// A constant.
+    Known(&'v str),
+    /// Known in a run only, and a constant then.
+    Later,
+}
+
+impl<'v> Operand<'v> {
+    /// The operand that a value is; `None` for one that is computed for each row.
+    pub fn of(value: &'v Scalar) -> Option<Self> {
+        match value {
+            Scalar::Parameter(_) => Some(Self::Later),
+            other => other.constant().map(Self::Known),
+        }
+    }
+
+    /// As kintone takes it, if it can be sent. What is known later is taken for sendable.
+    fn sent(self, render: impl Fn(&str) -> Option<String>) -> Option<String> {
+        match self {
+            Self::Known(value) => render(value),
+            Self::Later => Some(LATER.to_owned()),
+        }
+    }
+}
+
 /// `field operator value`
 pub(super) fn comparison(
     field: PushField<'_>,
     operator: Comparison,
-    value: &str,
+    value: Operand<'_>,
     circumstances: Circumstances,
 ) -> Sent {
     let Some(kind) = field.kind.field() else {
@@ -51,19 +79,19 @@ pub(super) fn comparison(
     };
     let equality = matches!(operator, Comparison::Equal | Comparison::NotEqual);
     match kind {
-        FieldType::Number => with_empty(plain(number(value)), NO_NUMBER),
-        FieldType::Id => plain(integer(value)),
-        FieldType::CalcNumber => superset(with_empty(plain(number(value)), NO_NUMBER)),
-        FieldType::RecordNumber => superset(plain(integer(value))),
-        FieldType::Date => with_empty(plain(is_canonical_date(value).then(|| quoted(value))), NO_TIME),
-        FieldType::Time => with_empty(plain(is_canonical_time(value).then(|| quoted(value))), NO_TIME),
+        FieldType::Number => with_empty(plain(value.sent(number)), NO_NUMBER),
+        FieldType::Id => plain(value.sent(integer)),
+        FieldType::CalcNumber => superset(with_empty(plain(value.sent(number)), NO_NUMBER)),
+        FieldType::RecordNumber => superset(plain(value.sent(integer))),
+        FieldType::Date => with_empty(plain(value.sent(date)), NO_TIME),
+        FieldType::Time => with_empty(plain(value.sent(time)), NO_TIME),
         FieldType::DateTime => with_empty(instant(code, operator, value), NO_TIME),
         FieldType::CreatedTime | FieldType::UpdatedTime => instant(code, operator, value),
         FieldType::SingleLineText | FieldType::Link if equality => {
             text_equality(field, operator, value, circumstances.tested_again)
         }
         FieldType::DropDown | FieldType::RadioButton | FieldType::Status if equality => {
-            membership(field, &[value.to_owned()], operator == Comparison::NotEqual)
+            membership(field, &[value], operator == Comparison::NotEqual)
         }
         _ => Sent::Nothing,
     }
@@ -76,7 +104,10 @@ const NO_TIME: &str = "= \"\"";
 
 /// Cells have whole minutes (KTB-114), and kintone compares minutes: an instant within one lies behind the cell of that
 /// minute and before the next.
-fn instant(code: &str, operator: Comparison, value: &str) -> Sent {
+fn instant(code: &str, operator: Comparison, value: Operand<'_>) -> Sent {
+    let Operand::Known(value) = value else {
+        return Sent::Exact(format!("{code} {} {LATER}", operator.symbol()));
+    };
     if !is_canonical_datetime(value) {
         return Sent::Nothing;
     }
@@ -97,9 +128,9 @@ fn instant(code: &str, operator: Comparison, value: &str) -> Sent {
 }
 
 /// On a text that is not unique `=` and `!=` were seen to match words of it (KTB-69), `in` and `not in` never.
-fn text_equality(field: PushField<'_>, operator: Comparison, value: &str, tested_again: bool) -> Sent {
+fn text_equality(field: PushField<'_>, operator: Comparison, value: Operand<'_>, tested_again: bool) -> Sent {
     let (code, symbol) = (field.code, operator.symbol());
-    let Some(literal) = text(value) else {
+    let Some(literal) = value.sent(text) else {
         return Sent::Nothing;
     };
     match operator {
@@ -111,11 +142,11 @@ fn text_equality(field: PushField<'_>, operator: Comparison, value: &str, tested
 }
 
 /// `field in (values)`
-pub(super) fn membership(field: PushField<'_>, values: &[String], negated: bool) -> Sent {
+pub(super) fn membership(field: PushField<'_>, values: &[Operand<'_>], negated: bool) -> Sent {
     let Some(kind) = field.kind.field() else {
         return Sent::Nothing;
     };
-    let render = |value: &String| match kind {
+    let render = |value: &str| match kind {
         FieldType::Number | FieldType::CalcNumber => number(value),
         FieldType::Id | FieldType::RecordNumber => integer(value),
         FieldType::DropDown
@@ -135,7 +166,7 @@ pub(super) fn membership(field: PushField<'_>, values: &[String], negated: bool)
     };
     let Some(rendered) = values
         .iter()
-        .map(render)
+        .map(|value| value.sent(render))
         .collect::<Option<Vec<String>>>()
         .filter(|list| !list.is_empty())
     else {
@@ -179,6 +210,14 @@ fn framed(plain: &str) -> String {
 
 fn integer(value: &str) -> Option<String> {
     number(value).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn date(value: &str) -> Option<String> {
+    is_canonical_date(value).then(|| quoted(value))
+}
+
+fn time(value: &str) -> Option<String> {
+    is_canonical_time(value).then(|| quoted(value))
 }
 
 /// A text that a literal can carry and that is not empty.
