@@ -22,6 +22,10 @@ use statistics::{Frequencies, Moments, Sample};
 /// Longest result of GROUP_CONCAT, in bytes.
 pub const MAX_CONCAT_BYTES: usize = 10 * 1024 * 1024;
 
+/// Bytes, roughly, that a remembered value takes beside its text: its place in a table that is half empty at worst, and
+/// what the allocator adds.
+const ENTRY_BYTES: usize = 64;
+
 /// One aggregate of a query: what is computed, not of which group.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -44,6 +48,18 @@ impl Spec {
             separator: ",".into(),
             mode,
         }
+    }
+
+    /// Bytes, roughly, of the state before the first row.
+    pub fn initial_bytes(&self) -> usize {
+        let seen = if self.distinct { size_of::<Seen>() } else { 0 };
+        let state = match self.kind {
+            Kind::VarPop | Kind::VarSamp | Kind::StddevPop | Kind::StddevSamp => size_of::<Moments>(),
+            Kind::Median => size_of::<Sample>(),
+            Kind::Mode => size_of::<Frequencies>(),
+            _ => 0,
+        };
+        size_of::<Accumulator>() + seen + state
     }
 
     /// Whether a group keeps only a number or a text, however many rows it has.
@@ -136,39 +152,65 @@ impl Accumulator {
     }
 
     /// Takes the argument's value of one row, in read order. An "absent" value (a CASE without ELSE, LNG-40) is not
-    /// given at all, and `COUNT(*)` counts with [`Accumulator::count_row`].
+    /// given at all, and `COUNT(*)` counts with [`Accumulator::count_row`]. Gives the bytes, roughly, by which the state
+    /// has grown.
     ///
     /// # Errors
     /// [`AggregateError`] for a statistic over a text that is no finite number, or a GROUP_CONCAT over the limit.
-    pub fn add(&mut self, spec: &Spec, text: &str) -> Result<(), AggregateError> {
+    pub fn add(&mut self, spec: &Spec, text: &str) -> Result<usize, AggregateError> {
         if spec.kind == Kind::CountRows {
             self.count_row();
-            return Ok(());
+            return Ok(0);
         }
         let extreme = matches!(spec.kind, Kind::Min | Kind::Max);
-        if (text.is_empty() && !extreme) || !self.is_new(text) {
-            return Ok(());
+        if text.is_empty() && !extreme {
+            return Ok(0);
         }
-        match &mut self.state {
-            State::Count(count) => *count += 1,
-            State::Sum(_) | State::Average { .. } => self.accumulate(parse_number(text)),
+        let mut remembered = 0;
+        if let Some(seen) = &mut self.seen {
+            if !seen.insert(text) {
+                return Ok(0);
+            }
+            remembered = text.len() + ENTRY_BYTES;
+        }
+        let kept = match &mut self.state {
+            State::Count(count) => {
+                *count += 1;
+                0
+            }
+            State::Sum(_) | State::Average { .. } => {
+                self.accumulate(parse_number(text));
+                0
+            }
             State::Extreme(best) => take_extreme(best, text, spec),
-            State::Concat(joined) => return concat(joined, text, spec),
-            State::Moments(moments) => moments.push(finite(text, spec)?),
-            State::Sample(sample) => sample.push(finite(text, spec)?),
-            State::Frequencies(frequencies) => frequencies.push(text),
-        }
-        Ok(())
+            State::Concat(joined) => concat(joined, text, spec)?,
+            State::Moments(moments) => {
+                moments.push(finite(text, spec)?);
+                0
+            }
+            State::Sample(sample) => {
+                sample.push(finite(text, spec)?);
+                size_of::<f64>()
+            }
+            State::Frequencies(frequencies) => {
+                if frequencies.push(text) {
+                    text.len() + ENTRY_BYTES
+                } else {
+                    0
+                }
+            }
+        };
+        Ok(remembered + kept)
     }
 
     /// Takes a number that was computed: for SUM and AVG without the way through its text.
     ///
     /// # Errors
     /// As [`Accumulator::add`].
-    pub fn add_number(&mut self, spec: &Spec, number: f64) -> Result<(), AggregateError> {
+    pub fn add_number(&mut self, spec: &Spec, number: f64) -> Result<usize, AggregateError> {
         if self.seen.is_none() && matches!(self.state, State::Sum(_) | State::Average { .. }) {
             self.accumulate(number);
-            return Ok(());
+            return Ok(0);
         }
         let mut text = String::new();
         write_number(number, &mut text);
@@ -197,10 +239,6 @@ impl Accumulator {
         }
     }
 
-    fn is_new(&mut self, text: &str) -> bool {
-        self.seen.as_mut().is_none_or(|seen| seen.insert(text))
-    }
-
     /// Adds to SUM or AVG in binary64; what is no number is skipped (LNG-102).
     fn accumulate(&mut self, number: f64) {
         if number.is_nan() {
@@ -217,7 +255,8 @@ impl Accumulator {
     }
 }
 
-fn take_extreme(best: &mut Option<Box<str>>, text: &str, spec: &Spec) {
+/// Bytes by which the state has grown.
+fn take_extreme(best: &mut Option<Box<str>>, text: &str, spec: &Spec) -> usize {
     let better = match best {
         None => true,
         Some(best) => {
@@ -229,12 +268,16 @@ fn take_extreme(best: &mut Option<Box<str>>, text: &str, spec: &Spec) {
             compare(&spec.mode, text, best) == wanted
         }
     };
-    if better {
-        *best = Some(text.into());
+    if !better {
+        return 0;
     }
+    let before = best.replace(text.into()).map_or(0, |best| best.len());
+    text.len().saturating_sub(before)
 }
 
-fn concat(joined: &mut String, text: &str, spec: &Spec) -> Result<(), AggregateError> {
+/// Bytes by which the state has grown.
+fn concat(joined: &mut String, text: &str, spec: &Spec) -> Result<usize, AggregateError> {
+    let before = joined.len();
     if joined.len() + spec.separator.len() + text.len() > MAX_CONCAT_BYTES {
         return Err(AggregateError::TooLong);
     }
@@ -243,7 +286,7 @@ fn concat(joined: &mut String, text: &str, spec: &Spec) -> Result<(), AggregateE
         joined.push_str(&spec.separator);
     }
     joined.push_str(text);
-    Ok(())
+    Ok(joined.len() - before)
 }
 
 fn finite(text: &str, spec: &Spec) -> Result<f64, AggregateError> {

@@ -66,13 +66,14 @@ impl Sample {
 pub(super) struct Frequencies(HashMap<Box<str>, u64>);
 
 impl Frequencies {
-    pub fn push(&mut self, text: &str) {
-        match self.0.get_mut(text) {
-            Some(count) => *count += 1,
-            None => {
-                self.0.insert(text.into(), 1);
-            }
+    /// True the first time a text occurs.
+    pub fn push(&mut self, text: &str) -> bool {
+        if let Some(count) = self.0.get_mut(text) {
+            *count += 1;
+            return false;
         }
+        self.0.insert(text.into(), 1);
+        true
     }
 
     /// The most frequent text; of several the smallest in the argument's order, and of equal ones by code points.

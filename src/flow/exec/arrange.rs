@@ -142,7 +142,7 @@ fn partition(
             let add = |accumulator: &mut Accumulator, row: u32| match window.argument {
                 None => {
                     accumulator.count_row();
-                    Ok(())
+                    Ok(0)
                 }
                 Some(column) => accumulator.add(spec, rows.cell(row as usize, column)),
             };

@@ -128,7 +128,7 @@ impl Executor<'_, '_> {
             })?;
             return projector.finish(observer);
         };
-        let mut grouper = Grouper::new(grouping);
+        let mut grouper = Grouper::new(grouping, held);
         if let Some(count) = self.counted(select)? {
             grouper.add_count(count);
         } else {
