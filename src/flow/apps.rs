@@ -24,6 +24,8 @@ mod write;
 use std::error::Error;
 use std::fmt;
 
+use crate::flow::sql::message::Message;
+
 pub use catalog::{AppMap, is_plain_logical_name, is_quoted_logical_name, logical_key};
 pub use field_type::FieldType;
 pub use form::{Constraints, Field, Form, FormError, LinkProtocol};
@@ -87,29 +89,49 @@ pub struct AppSummary {
 
 /// A request that failed. The engine only passes it on; the caller finds its own error type in [`AppsError::source`].
 #[derive(Debug)]
-pub struct AppsError(Box<dyn Error + Send + Sync + 'static>);
+pub struct AppsError {
+    error: Box<dyn Error + Send + Sync + 'static>,
+    message: Message,
+}
 
 impl AppsError {
-    /// Wraps the adapter's own error.
+    /// Wraps the adapter's own error, whose text is the same in every language.
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync + 'static>>) -> Self {
-        Self(error.into())
+        let error = error.into();
+        Self {
+            message: Message::verbatim(error.to_string()),
+            error,
+        }
+    }
+
+    /// Wraps the adapter's own error with its text in every language.
+    pub fn told(error: impl Error + Send + Sync + 'static, message: Message) -> Self {
+        Self {
+            error: Box::new(error),
+            message,
+        }
     }
 
     /// The adapter's own error, for `downcast_ref`.
     pub fn inner(&self) -> &(dyn Error + Send + Sync + 'static) {
-        self.0.as_ref()
+        self.error.as_ref()
+    }
+
+    /// What happened.
+    pub fn message(&self) -> &Message {
+        &self.message
     }
 }
 
 impl fmt::Display for AppsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.error.fmt(f)
     }
 }
 
 impl Error for AppsError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(self.0.as_ref())
+        Some(self.error.as_ref())
     }
 }
 

@@ -7,6 +7,7 @@ use super::config::{Config, ConfigError};
 use super::limit;
 use super::secret::Secret;
 use super::transport::{Attempt, Wire};
+use crate::language::Language;
 
 /// Largest answer that is read, in bytes.
 const ANSWER_BYTES: u64 = 1 << 20;
@@ -35,6 +36,6 @@ pub fn get(config: &Config, path: &str, token: &Secret) -> Result<(u16, Vec<u8>)
     });
     match reply {
         Ok(reply) => Ok((reply.status, reply.body)),
-        Err(failure) => Err(failure.cause.to_string()),
+        Err(failure) => Err(failure.cause.text(Language::English)),
     }
 }

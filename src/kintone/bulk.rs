@@ -10,7 +10,9 @@ use super::field::Fields;
 use super::limit;
 use super::request::Request;
 use super::retry::Repeat;
+use super::wording::Phrase;
 use super::write::{Payload, Update};
+use crate::language::text;
 
 /// One inner request.
 #[derive(Clone, Debug)]
@@ -142,25 +144,29 @@ impl Client {
             } else {
                 Repeat::Never
             });
-        let refuse = |note: String| Err(Error::local(&request.label, ErrorKind::Request, note));
+        let refuse = |note: Phrase| Err(Error::local(&request.label, ErrorKind::Request, note));
         if items.is_empty() || items.len() > limit::BULK_REQUESTS {
-            return refuse(format!(
-                "{} inner requests, kintone takes 1 to {}",
-                items.len(),
-                limit::BULK_REQUESTS
+            let (count, most) = (items.len(), limit::BULK_REQUESTS);
+            return refuse(Phrase::new(
+                format!("{count} inner requests, kintone takes 1 to {most}"),
+                format!("内側のリクエストが {count} 個です。kintone が受け付けるのは 1 から {most} 個です"),
             ));
         }
         let wrong = |item: &BulkItem| !(1..=limit::WRITE_RECORDS).contains(&item.payload().len());
         if let Some(index) = items.iter().position(wrong) {
             let most = limit::WRITE_RECORDS;
-            return refuse(format!("inner request {index} must carry 1 to {most} records"));
+            return refuse(Phrase::new(
+                format!("inner request {index} must carry 1 to {most} records"),
+                format!("内側のリクエスト {index} のレコードは 1 から {most} 件でなければなりません"),
+            ));
         }
         self.exchange(&request, |answer| {
             let BulkAnswer { results } = decode(&answer.body)?;
             let complete = results.len() == items.len() && results.iter().all(Value::is_object);
-            complete
-                .then_some(results)
-                .ok_or("the body lacks answers of inner requests")
+            complete.then_some(results).ok_or(text(
+                "the body lacks answers of inner requests",
+                "本文に内側のリクエストの応答がありません",
+            ))
         })
     }
 }

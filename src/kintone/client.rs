@@ -16,6 +16,7 @@ use super::limit;
 use super::request::{Request, WireForm};
 use super::retry;
 use super::transport::{Attempt, Wire};
+use crate::language::{Language, Text, text};
 
 /// Called after each attempt.
 pub type Observer = Arc<dyn Fn(&Trace<'_>) + Send + Sync>;
@@ -65,9 +66,10 @@ impl Client {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let sound = |text: &str| HeaderValue::from_str(text).is_ok();
         if !sound(&config.user_agent) || !sound(&config.accept_language) {
-            return Err(ConfigError::new(
+            return Err(ConfigError::new(text(
                 "the user agent or language holds characters that no header can carry",
-            ));
+                "ユーザーエージェントか言語に、ヘッダーで送れない文字が含まれています",
+            )));
         }
         let wire = Wire::new(&config)?;
         Ok(Self(Arc::new(Shared {
@@ -120,11 +122,14 @@ impl Client {
     pub(super) fn exchange<T>(
         &self,
         request: &Request,
-        take: impl Fn(Answer) -> Result<T, &'static str>,
+        take: impl Fn(Answer) -> Result<T, Text>,
     ) -> Result<T, Error> {
         let config = &self.0.config;
         if config.read_only && !request.reads() {
-            let note = "refused in a read-only run, nothing was sent";
+            let note = text(
+                "refused in a read-only run, nothing was sent",
+                "読み取り専用の実行なので拒否しました。何も送信していません",
+            );
             return Err(Error::local(&request.label, ErrorKind::ReadOnly, note));
         }
         let wire_form = WireForm::new(config, request)?;
@@ -132,7 +137,10 @@ impl Client {
         let mut unknown = false;
         loop {
             if !self.reserve(request) {
-                let note = "the limit of requests is used up, nothing was sent";
+                let note = text(
+                    "the limit of requests is used up, nothing was sent",
+                    "リクエスト数の上限に達しました。何も送信していません",
+                );
                 let mut error = Error::local(&request.label, ErrorKind::BudgetExhausted, note);
                 error.settle(attempt, unknown);
                 return Err(error);
@@ -148,7 +156,7 @@ impl Client {
             if let Some(observer) = &config.observer {
                 let error = result.as_ref().err();
                 observer(&Trace {
-                    request: &request.label,
+                    request: request.label.get(Language::English),
                     attempt,
                     elapsed: started.elapsed(),
                     error,
@@ -216,7 +224,7 @@ impl Client {
         &self,
         request: &Request,
         wire_form: &WireForm,
-        take: &impl Fn(Answer) -> Result<T, &'static str>,
+        take: &impl Fn(Answer) -> Result<T, Text>,
     ) -> Result<T, Error> {
         let label = &request.label;
         let before = now_ms();
@@ -258,14 +266,19 @@ impl Client {
 }
 
 /// Decodes a JSON answer; kintone's answers are always objects.
-pub(super) fn decode<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, &'static str> {
+pub(super) fn decode<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Text> {
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err("the body is not a JSON object");
+        return Err(text(
+            "the body is not a JSON object",
+            "本文が JSON オブジェクトではありません",
+        ));
     }
     serde_json::from_slice(body).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => "the body lacks what was promised",
-        serde_json::error::Category::Eof => "the body is cut",
-        _ => "the body is not JSON",
+        serde_json::error::Category::Data => {
+            text("the body lacks what was promised", "本文に必要な項目がありません")
+        }
+        serde_json::error::Category::Eof => text("the body is cut", "本文が途中で切れています"),
+        _ => text("the body is not JSON", "本文が JSON ではありません"),
     })
 }
 

@@ -12,20 +12,27 @@ use super::limit;
 use super::proxy::Proxy;
 use super::retry::Retry;
 use super::secret::Secret;
+use super::wording::Phrase;
+use crate::language::Language;
 
 /// A setting that the client cannot work with. The text never holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError(String);
+pub struct ConfigError(Phrase);
 
 impl ConfigError {
-    pub(super) fn new(text: impl Into<String>) -> Self {
+    pub(super) fn new(text: impl Into<Phrase>) -> Self {
         Self(text.into())
+    }
+
+    /// The text in a language.
+    pub fn text(&self, language: Language) -> &str {
+        self.0.get(language)
     }
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.text(Language::English))
     }
 }
 
@@ -43,9 +50,10 @@ pub struct BaseUrl {
 impl BaseUrl {
     /// Reads and checks an address. One trailing `/` is dropped; path, query, fragment and user information are refused.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let fault = |what: &str| {
-            Err(ConfigError::new(format!(
-                "the kintone base URL {what}; write https://SUBDOMAIN.cybozu.com"
+        let fault = |what: &str, japanese: &str| {
+            Err(ConfigError::new(Phrase::new(
+                format!("the kintone base URL {what}; write https://SUBDOMAIN.cybozu.com"),
+                format!("kintone の URL {japanese}。https://サブドメイン.cybozu.com の形で書いてください"),
             )))
         };
         let (https, rest) = if let Some(rest) = strip_scheme(text, "https://") {
@@ -53,26 +61,40 @@ impl BaseUrl {
         } else if let Some(rest) = strip_scheme(text, "http://") {
             (false, rest)
         } else {
-            return fault("must begin with https://");
+            return fault("must begin with https://", "は https:// で始めてください");
         };
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         if authority.contains('@') {
-            return fault("must not hold a user name or password");
+            return fault(
+                "must not hold a user name or password",
+                "にユーザー名やパスワードは書けません",
+            );
         }
         if authority.contains(['/', '?', '#']) {
-            return fault("must not hold a path, query or fragment");
+            return fault(
+                "must not hold a path, query or fragment",
+                "にパス、クエリ、フラグメントは書けません",
+            );
         }
         let (host, port) = match split_port(authority) {
             Some((host, None)) => (host, if https { 443 } else { 80 }),
             Some((host, Some(port))) => (host, port),
-            None => return fault("has a port that is not a number from 1 to 65535"),
+            None => {
+                return fault(
+                    "has a port that is not a number from 1 to 65535",
+                    "のポートは 1 から 65535 の数でなければなりません",
+                );
+            }
         };
         if !is_host(host) {
-            return fault("has no valid host name");
+            return fault("has no valid host name", "のホスト名が正しくありません");
         }
         let host = host.to_ascii_lowercase();
         if !https && !is_loopback(&host) {
-            return fault("may use http only for the local host");
+            return fault(
+                "may use http only for the local host",
+                "で http を使えるのはローカルホストだけです",
+            );
         }
         let scheme = if https { "https" } else { "http" };
         Ok(Self {
@@ -169,7 +191,7 @@ pub enum Auth {
 pub struct App {
     /// App id.
     pub id: u64,
-    /// Its part in the play, for messages: `state app`.
+    /// For messages: its part in the play, `state app`, or its name, `LAPP_orders`, which begins with a capital.
     pub role: String,
     /// Its credentials.
     pub auth: Auth,

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use super::limit;
 use super::transport::{Cause, Phase};
+use super::wording::Phrase;
+use crate::language::Language;
 
 /// Whether a request that failed can have changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,20 +55,21 @@ pub enum ErrorKind {
     Request,
 }
 
-/// A failed request. `Display` is one line without secrets and without text that kintone sent, apart from its code.
+/// A failed request. `Display` is one line without secrets and without text that kintone sent, apart from its code; the
+/// words are in the file `wording`.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    label: String,
+    label: Phrase,
     kind: ErrorKind,
     outcome: Outcome,
     attempts: u32,
     status: Option<u16>,
     api: ApiError,
     cause: Option<Cause>,
-    note: Option<String>,
+    note: Option<Phrase>,
     retry_after: Option<Duration>,
 }
 
@@ -84,9 +87,9 @@ pub struct ApiError {
 }
 
 impl Error {
-    fn new(label: &str, kind: ErrorKind, outcome: Outcome) -> Self {
+    fn new(label: impl Into<Phrase>, kind: ErrorKind, outcome: Outcome) -> Self {
         Self(Box::new(Inner {
-            label: label.to_owned(),
+            label: label.into(),
             kind,
             outcome,
             attempts: 0,
@@ -99,14 +102,14 @@ impl Error {
     }
 
     /// A refusal on our side; nothing was sent.
-    pub(super) fn local(label: &str, kind: ErrorKind, note: impl Into<String>) -> Self {
+    pub(super) fn local(label: impl Into<Phrase>, kind: ErrorKind, note: impl Into<Phrase>) -> Self {
         let mut error = Self::new(label, kind, Outcome::NotApplied);
         error.0.note = Some(note.into());
         error
     }
 
     /// No complete answer. `begun`: bytes of the body may have left us.
-    pub(super) fn transport(label: &str, cause: Cause, begun: bool) -> Self {
+    pub(super) fn transport(label: impl Into<Phrase>, cause: Cause, begun: bool) -> Self {
         let kind = if cause.phase == Phase::TooLarge {
             ErrorKind::TooLarge
         } else {
@@ -126,7 +129,12 @@ impl Error {
     }
 
     /// An answer that is not a success. Also for stand-ins of the client in the tests of other rooms.
-    pub(crate) fn answer(label: &str, status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
+    pub(crate) fn answer(
+        label: impl Into<Phrase>,
+        status: u16,
+        body: &[u8],
+        retry_after: Option<Duration>,
+    ) -> Self {
         let api = ApiError::parse(body);
         let kind = kind_of(status, api.code.as_deref());
         let mut error = Self::new(label, kind, outcome_of(status));
@@ -137,7 +145,7 @@ impl Error {
     }
 
     /// A success whose body is not what was promised.
-    pub(super) fn body(label: &str, status: u16, note: impl Into<String>) -> Self {
+    pub(super) fn body(label: impl Into<Phrase>, status: u16, note: impl Into<Phrase>) -> Self {
         let mut error = Self::new(label, ErrorKind::BodyInvalid, Outcome::Unknown);
         error.0.status = Some(status);
         error.0.note = Some(note.into());
@@ -215,72 +223,31 @@ impl Error {
         self.0.api.bulk_index
     }
 
-    /// What to look at, where the failure tells.
-    pub fn hint(&self) -> Option<&'static str> {
-        let cause = self.0.cause.as_ref().map(|cause| cause.phase);
-        match (self.code(), self.kind(), cause) {
-            (Some("GAIA_IL23"), ..) => Some("the app lives in a guest space: set the guest space id"),
-            (Some("GAIA_IA02"), ..) => {
-                Some("the API token is unknown; a new one works only after the app was updated")
-            }
-            (Some("GAIA_DA03"), ..) => Some("two API tokens of one app were given"),
-            (Some("GAIA_AP01"), ..) => Some("check the app id and the base URL"),
-            (Some("GAIA_TM12"), ..) => Some("all cursors of the domain are in use, for 10 minutes at most"),
-            (_, ErrorKind::Auth, _) => Some("check the credentials and their rights"),
-            (_, ErrorKind::TooMany, _) => Some("too many requests on the domain at the moment"),
-            (_, ErrorKind::Unexpected, _) => Some("check the base URL"),
-            (_, _, Some(Phase::Resolve | Phase::Connect)) => {
-                Some("check the base URL, the proxy and the network")
-            }
-            (_, _, Some(Phase::Certificate)) => {
-                Some("if a proxy of the company opens TLS, add its authority to the CA file")
-            }
-            _ => None,
-        }
-    }
-
     /// HTTP attempts that were made, 0 when nothing was sent.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// The request as messages name it: `GET records of the state app (app 11)`.
-    pub fn request(&self) -> &str {
+    /// The request as messages name it.
+    pub(super) fn label(&self) -> &Phrase {
         &self.0.label
+    }
+
+    /// What is wrong, where neither the connection nor kintone says it.
+    pub(super) fn note(&self) -> Option<&Phrase> {
+        self.0.note.as_ref()
+    }
+
+    /// How far a request without an answer got.
+    pub(super) fn phase(&self) -> Option<Phase> {
+        self.cause().map(|cause| cause.phase)
     }
 }
 
+/// English: the language of records and logs.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inner = &*self.0;
-        write!(f, "{} failed: ", inner.label)?;
-        match (&inner.cause, &inner.note, inner.status) {
-            (Some(cause), _, _) => write!(f, "{cause}")?,
-            (None, Some(note), Some(status)) => write!(f, "HTTP {status}, {note}")?,
-            (None, Some(note), None) => f.write_str(note)?,
-            (None, None, Some(status)) => write!(f, "HTTP {status}")?,
-            (None, None, None) => f.write_str("no answer")?,
-        }
-        if let Some(code) = &inner.api.code {
-            write!(f, " {code}")?;
-        }
-        if let Some(index) = inner.api.bulk_index {
-            write!(f, " in inner request {index}")?;
-        }
-        if !inner.api.paths.is_empty() {
-            let paths: Vec<&str> = self.paths().map(|(path, _)| path).collect();
-            write!(f, " at {}", paths.join(", "))?;
-        }
-        if let Some(hint) = self.hint() {
-            write!(f, "; {hint}")?;
-        }
-        if inner.attempts > 1 {
-            write!(f, " ({} attempts)", inner.attempts)?;
-        }
-        if inner.outcome == Outcome::Unknown {
-            f.write_str("; whether it took effect is unknown")?;
-        }
-        Ok(())
+        f.write_str(&self.text(Language::English))
     }
 }
 
@@ -462,26 +429,6 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "PUT record of the state app (app 11) failed: HTTP 400 CB_VA01 in inner request 1 at record.lock_key.value"
-        );
-    }
-
-    #[test]
-    fn says_what_to_look_at() {
-        for (status, body, hint) in [
-            (400, r#"{"code":"GAIA_IL23"}"#, "guest space"),
-            (400, r#"{"code":"GAIA_IA02"}"#, "app was updated"),
-            (403, "", "rights"),
-            (302, "", "base URL"),
-        ] {
-            let error = answer(status, body);
-            assert!(error.to_string().contains(hint), "{error}");
-        }
-        assert_eq!(answer(409, r#"{"code":"GAIA_CO02"}"#).hint(), None);
-        let cause = Cause::new(Phase::Certificate, "unknown issuer");
-        assert!(
-            Error::transport("x", cause, false)
-                .to_string()
-                .contains("CA file")
         );
     }
 

@@ -8,6 +8,7 @@ use super::error::{Error, ErrorKind};
 use super::limit;
 use super::request::Request;
 use super::retry::Repeat;
+use crate::language::{Text, text};
 
 #[derive(serde::Deserialize)]
 struct UploadAnswer {
@@ -28,18 +29,24 @@ impl Client {
         let pieces = vec![head.as_bytes(), bytes, tail.as_bytes()];
         let request = Request::upload(app, format!("multipart/form-data; boundary={boundary}"), pieces)
             .repeat(Repeat::Idempotent);
-        let refuse = |note: &str| Err(Error::local(&request.label, ErrorKind::Request, note));
+        let refuse = |note: Text| Err(Error::local(&request.label, ErrorKind::Request, note));
         if seeded.is_err() {
-            return refuse("the system gives no random bytes for the multipart boundary");
+            return refuse(text(
+                "the system gives no random bytes for the multipart boundary",
+                "multipart の境界に使う乱数を取得できません",
+            ));
         }
         if bytes.len() > limit::UPLOAD_BYTES {
-            return refuse("the file is larger than 1 GiB");
+            return refuse(text(
+                "the file is larger than 1 GiB",
+                "ファイルが 1 GiB を超えています",
+            ));
         }
         self.exchange(&request, |answer| {
             let UploadAnswer { file_key } = decode(&answer.body)?;
             Some(file_key)
                 .filter(|key| !key.is_empty())
-                .ok_or("the body holds no fileKey")
+                .ok_or(text("the body holds no fileKey", "本文に fileKey がありません"))
         })
     }
 

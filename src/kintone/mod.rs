@@ -3,7 +3,7 @@
 //! * [`client`] - the one function: limits, retries, counting, the read-only guard.
 //! * [`request`] - requests as values, and their form on the wire.
 //! * [`retry`] - what may be repeated, and how long to wait before.
-//! * [`error`] - kintone's codes as types, and whether a failed write may have happened.
+//! * [`error`] - kintone's codes as types, and whether a failed write may have happened; [`wording`] - how it is told.
 //! * [`transport`], [`tls`], [`proxy`] - one attempt on the wire.
 //! * [`page`], [`write`](mod@write), [`bulk`], [`file`] - the calls, all built on the one function.
 //! * [`query`], [`field`] - query text that cannot be mis-escaped; typed values of records.
@@ -27,6 +27,7 @@ pub mod retry;
 pub mod secret;
 pub mod tls;
 pub mod transport;
+pub mod wording;
 pub mod write;
 
 pub use budget::RequestCounts;

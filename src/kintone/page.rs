@@ -10,7 +10,9 @@ use super::field::Record;
 use super::limit;
 use super::query;
 use super::request::Request;
+use super::wording::Phrase;
 use super::write::Decimal;
+use crate::language;
 
 /// One answer of `records.json`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -44,7 +46,10 @@ impl Client {
     ) -> Result<T, Error> {
         let request = records_request(app, query, fields, total);
         self.exchange(&request, |answer| {
-            decode(&answer).ok_or("the body lacks what was promised")
+            decode(&answer).ok_or(language::text(
+                "the body lacks what was promised",
+                "本文に必要な項目がありません",
+            ))
         })
     }
 
@@ -69,7 +74,11 @@ impl Client {
         })?;
         if all.len() > limit::KEYSET_RECORDS {
             let label = records_request(app, "", &[], false).label;
-            let note = format!("more than {} records meet the condition", limit::KEYSET_RECORDS);
+            let most = limit::KEYSET_RECORDS;
+            let note = Phrase::new(
+                format!("more than {most} records meet the condition"),
+                format!("条件に合うレコードが {most} 件を超えています"),
+            );
             return Err(Error::local(&label, ErrorKind::TooLarge, note));
         }
         Ok(all)
@@ -100,9 +109,10 @@ impl Client {
                     .records
                     .iter()
                     .try_fold(last, |before, record| Some(record.id()).filter(|id| *id > before));
-                rising
-                    .map(|id| (page.records, id))
-                    .ok_or("the record ids do not rise")
+                rising.map(|id| (page.records, id)).ok_or(language::text(
+                    "the record ids do not rise",
+                    "レコード番号が昇順ではありません",
+                ))
             });
             let (records, highest) = page?;
             let full = records.len() >= limit::READ_RECORDS;

@@ -2,6 +2,7 @@
 
 use super::config::{BaseUrl, ConfigError, is_host, split_port};
 use super::secret::Secret;
+use crate::language;
 
 /// A forward proxy that requests are tunnelled through with CONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +14,12 @@ pub struct Proxy {
 impl Proxy {
     /// Reads a proxy address, `http://[USER:PASSWORD@]HOST[:PORT]`; the scheme may be missing or `https`.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let fault = || ConfigError::new("HTTPS_PROXY must be http://[USER:PASSWORD@]HOST[:PORT]");
+        let fault = || {
+            ConfigError::new(language::text(
+                "HTTPS_PROXY must be http://[USER:PASSWORD@]HOST[:PORT]",
+                "HTTPS_PROXY は http://[USER:PASSWORD@]HOST[:PORT] の形で指定してください",
+            ))
+        };
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
         if !["http", "https"].iter().any(|s| scheme.eq_ignore_ascii_case(s)) {
             return Err(fault());

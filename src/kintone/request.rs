@@ -12,6 +12,8 @@ use super::config::{App, Auth, Config};
 use super::error::{Error, ErrorKind};
 use super::limit;
 use super::retry::Repeat;
+use super::wording::{Phrase, request_label};
+use crate::language::{Text, text};
 
 /// What a request carries.
 pub(super) enum Body<'a> {
@@ -26,7 +28,7 @@ pub(super) enum Body<'a> {
 
 /// A request to kintone's REST API, ready to be sent any number of times.
 pub struct Request<'a> {
-    pub(super) label: String,
+    pub(super) label: Phrase,
     method: Method,
     path: String,
     body: Body<'a>,
@@ -40,12 +42,7 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     fn new(method: Method, path: &str, apps: &[&'a App], body: Body<'a>, repeat: Repeat) -> Self {
-        let resource = path.strip_suffix(".json").unwrap_or(path);
-        let mut label = format!("{method} {resource}");
-        for (index, app) in apps.iter().enumerate() {
-            label.push_str(if index == 0 { " of " } else { " and " });
-            label.push_str(&app.named());
-        }
+        let label = request_label(method.as_str(), path, apps);
         let charged = apps.iter().map(|app| app.id).collect();
         Self {
             label,
@@ -144,17 +141,6 @@ impl<'a> Request<'a> {
     }
 }
 
-impl App {
-    /// How messages name it: `the state app (app 11)`.
-    pub(super) fn named(&self) -> String {
-        match (self.role.is_empty(), self.id) {
-            (true, id) => format!("app {id}"),
-            (false, 0) => format!("the {}", self.role),
-            (false, id) => format!("the {} (app {id})", self.role),
-        }
-    }
-}
-
 /// JSON text of a request body.
 fn json_bytes(value: &impl Serialize) -> Vec<u8> {
     // Refused are only a failing Serialize and keys that are no texts; then the request is not sent.
@@ -172,8 +158,9 @@ pub(super) struct WireForm {
 
 impl WireForm {
     pub fn new(config: &Config, request: &Request) -> Result<Self, Error> {
-        let fault = |note: &'static str| Error::local(&request.label, ErrorKind::Request, note);
-        let language = HeaderValue::from_str(&config.accept_language).map_err(|_| fault("bad language"))?;
+        let fault = |note: Text| Error::local(&request.label, ErrorKind::Request, note);
+        let language = HeaderValue::from_str(&config.accept_language)
+            .map_err(|_| fault(text("bad language", "言語の指定が正しくありません")))?;
         let mut headers = vec![("accept-language", language)];
         headers.push(credentials(&request.apps).map_err(fault)?);
         if let Some(user_and_password) = &config.basic_auth {
@@ -200,12 +187,18 @@ impl WireForm {
                     json = Value::Object(object).to_string().into_bytes();
                 }
             }
-            Body::Json(bytes) if bytes.is_empty() => return Err(fault("the body cannot be written as JSON")),
+            Body::Json(bytes) if bytes.is_empty() => {
+                return Err(fault(text(
+                    "the body cannot be written as JSON",
+                    "本文を JSON にできません",
+                )));
+            }
             Body::Json(_) => {
                 headers.push(("content-type", HeaderValue::from_static("application/json")));
             }
             Body::Multipart { content_type, .. } => {
-                let value = HeaderValue::from_str(content_type).map_err(|_| fault("bad content type"))?;
+                let value = HeaderValue::from_str(content_type)
+                    .map_err(|_| fault(text("bad content type", "コンテンツタイプが正しくありません")))?;
                 headers.push(("content-type", value));
             }
         }
@@ -229,12 +222,17 @@ impl WireForm {
 }
 
 /// The one header that lets all apps of a request in (KTB-22, KTB-23, KTB-143).
-fn credentials(apps: &[&App]) -> Result<(&'static str, HeaderValue), &'static str> {
+fn credentials(apps: &[&App]) -> Result<(&'static str, HeaderValue), Text> {
     let mut tokens: Vec<&str> = Vec::new();
     let mut password = None;
     for app in apps {
         match &app.auth {
-            Auth::Tokens(list) if list.is_empty() => return Err("the app has no API token"),
+            Auth::Tokens(list) if list.is_empty() => {
+                return Err(text(
+                    "the app has no API token",
+                    "アプリに API トークンがありません",
+                ));
+            }
             Auth::Tokens(list) => {
                 for token in list.iter().map(super::Secret::expose) {
                     if !tokens.contains(&token) {
@@ -248,7 +246,10 @@ fn credentials(apps: &[&App]) -> Result<(&'static str, HeaderValue), &'static st
             } => {
                 let pair = (user.as_str(), secret.expose());
                 if password.replace(pair).is_some_and(|other| other != pair) {
-                    return Err("the apps of one request need one user");
+                    return Err(text(
+                        "the apps of one request need one user",
+                        "1 つのリクエストのアプリには同じユーザーが必要です",
+                    ));
                 }
             }
         }
@@ -259,15 +260,28 @@ fn credentials(apps: &[&App]) -> Result<(&'static str, HeaderValue), &'static st
             Ok(("x-cybozu-authorization", secret_header(&value)?))
         }
         (None, 1..=limit::TOKENS) => Ok(("x-cybozu-api-token", secret_header(&tokens.join(","))?)),
-        (None, 0) => Err("the request names no app"),
-        (None, _) => Err("more than 9 API tokens in one request"),
-        (Some(_), _) => Err("API tokens and a password cannot be mixed in one request"),
+        (None, 0) => Err(text(
+            "the request names no app",
+            "リクエストにアプリの指定がありません",
+        )),
+        (None, _) => Err(text(
+            "more than 9 API tokens in one request",
+            "1 つのリクエストの API トークンが 9 個を超えています",
+        )),
+        (Some(_), _) => Err(text(
+            "API tokens and a password cannot be mixed in one request",
+            "API トークンとパスワードを 1 つのリクエストで混在させることはできません",
+        )),
     }
 }
 
-fn secret_header(value: &str) -> Result<HeaderValue, &'static str> {
-    let mut header = HeaderValue::from_str(value)
-        .map_err(|_| "the credentials hold a line break or another character that no header can carry")?;
+fn secret_header(value: &str) -> Result<HeaderValue, Text> {
+    let mut header = HeaderValue::from_str(value).map_err(|_| {
+        text(
+            "the credentials hold a line break or another character that no header can carry",
+            "認証情報に、ヘッダーで送れない改行などの文字が含まれています",
+        )
+    })?;
     header.set_sensitive(true);
     Ok(header)
 }
@@ -315,6 +329,7 @@ fn percent_encode(out: &mut String, text: &str) {
 mod tests {
     use super::*;
     use crate::kintone::Secret;
+    use crate::language::Language;
     use proptest::prelude::*;
 
     fn app(id: u64, tokens: &[&str]) -> App {
@@ -381,11 +396,15 @@ mod tests {
             },
         );
         assert_eq!(
-            Request::get("records.json", &a, vec![]).label,
+            Request::get("records.json", &a, vec![])
+                .label
+                .get(Language::English),
             "GET records of the state app (app 11)"
         );
         assert_eq!(
-            Request::post("bulkRequest.json", &[&a, &new], &Value::Null).label,
+            Request::post("bulkRequest.json", &[&a, &new], &Value::Null)
+                .label
+                .get(Language::English),
             "POST bulkRequest of the state app (app 11) and the log app"
         );
     }

@@ -22,6 +22,7 @@ use ureq::unversioned::transport::{
 
 use super::config::ConfigError;
 use super::limit;
+use super::wording::Phrase;
 
 /// Certificate authorities to trust besides the built-in ones.
 #[derive(Clone, Default)]
@@ -30,24 +31,37 @@ pub(super) struct ExtraRoots(Vec<CertificateDer<'static>>);
 impl ExtraRoots {
     /// Reads a PEM file; every certificate in it must be usable as a root.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let fault = |what: &str| ConfigError::new(format!("CA file {} {what}", path.display()));
+        let fault = |what: &str, japanese: &str| {
+            let path = path.display();
+            ConfigError::new(Phrase::new(
+                format!("CA file {path} {what}"),
+                format!("CA ファイル {path} {japanese}"),
+            ))
+        };
         let mut pem = Vec::new();
         File::open(path)
             .and_then(|file| file.take(limit::CA_FILE_BYTES + 1).read_to_end(&mut pem))
-            .map_err(|e| fault(&format!("cannot be read: {e}")))?;
+            .map_err(|e| fault(&format!("cannot be read: {e}"), &format!("を読み取れません: {e}")))?;
         if pem.len() as u64 > limit::CA_FILE_BYTES {
-            return Err(fault("is larger than 1 MiB"));
+            return Err(fault("is larger than 1 MiB", "が 1 MiB を超えています"));
         }
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-        let certificates = certificates.map_err(|_| fault("is not valid PEM"))?;
+        let certificates =
+            certificates.map_err(|_| fault("is not valid PEM", "は正しい PEM ではありません"))?;
         if certificates.is_empty() {
-            return Err(fault("holds no certificate in PEM form"));
+            return Err(fault(
+                "holds no certificate in PEM form",
+                "に PEM 形式の証明書がありません",
+            ));
         }
         let mut store = RootCertStore::empty();
         for certificate in &certificates {
-            store
-                .add(certificate.clone())
-                .map_err(|e| fault(&format!("holds an unusable certificate: {e}")))?;
+            store.add(certificate.clone()).map_err(|e| {
+                fault(
+                    &format!("holds an unusable certificate: {e}"),
+                    &format!("に使えない証明書があります: {e}"),
+                )
+            })?;
         }
         Ok(Self(certificates))
     }

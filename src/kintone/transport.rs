@@ -5,7 +5,6 @@
 //! out a write whose body it never got, so "untouched" proves that a failed write did not happen; and because it cannot
 //! be rewound, nothing below us can send a write twice.
 
-use std::fmt;
 use std::io::{self, Read};
 use std::time::Duration;
 
@@ -19,6 +18,8 @@ use super::error::shown;
 use super::limit;
 use super::proxy::Proxy;
 use super::tls::{ExtraRoots, TlsConnector, TlsFault};
+use super::wording::Phrase;
+use crate::language::text;
 
 /// How far an attempt got before it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,31 +46,16 @@ pub(super) enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cause {
     pub phase: Phase,
-    text: String,
+    /// What the system, the peer or the library says.
+    pub detail: Phrase,
 }
 
 impl Cause {
-    pub fn new(phase: Phase, text: impl AsRef<str>) -> Self {
+    pub fn new(phase: Phase, detail: impl Into<Phrase>) -> Self {
         Self {
             phase,
-            text: shown(text.as_ref()),
+            detail: detail.into().map(shown),
         }
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let phase = match self.phase {
-            Phase::Request => "bad request",
-            Phase::Resolve => "host name not resolved",
-            Phase::Connect => "no connection",
-            Phase::Proxy => "the proxy refused",
-            Phase::Handshake => "TLS handshake failed",
-            Phase::Certificate => "server certificate not accepted",
-            Phase::Answer => "no complete answer",
-            Phase::TooLarge => "answer too large",
-        };
-        write!(f, "{phase}: {}", self.text)
     }
 }
 
@@ -120,7 +106,12 @@ impl Wire {
             .map(Proxy::url)
             .map(ureq::Proxy::new)
             .transpose();
-        let proxy = proxy.map_err(|_| ConfigError::new("HTTPS_PROXY is not a usable proxy address"))?;
+        let proxy = proxy.map_err(|_| {
+            ConfigError::new(text(
+                "HTTPS_PROXY is not a usable proxy address",
+                "HTTPS_PROXY をプロキシのアドレスとして使えません",
+            ))
+        })?;
         let connect = config.timeouts.connect.min(limit::ANY_WAIT);
         let settings = Agent::config_builder()
             .http_status_as_error(false)
@@ -241,19 +232,37 @@ impl Read for OnceBody<'_> {
 
 fn cause_of(error: ureq::Error) -> Cause {
     match error {
-        ureq::Error::HostNotFound => Cause::new(Phase::Resolve, "no address"),
-        ureq::Error::Timeout(Timeout::Resolve) => Cause::new(Phase::Resolve, "timed out"),
-        ureq::Error::Timeout(Timeout::Connect) => Cause::new(Phase::Connect, "timed out"),
-        ureq::Error::Timeout(_) => Cause::new(Phase::Answer, "timed out"),
+        ureq::Error::HostNotFound => Cause::new(Phase::Resolve, text("no address", "アドレスがありません")),
+        ureq::Error::Timeout(Timeout::Resolve) => {
+            Cause::new(Phase::Resolve, text("timed out", "時間切れです"))
+        }
+        ureq::Error::Timeout(Timeout::Connect) => {
+            Cause::new(Phase::Connect, text("timed out", "時間切れです"))
+        }
+        ureq::Error::Timeout(_) => Cause::new(Phase::Answer, text("timed out", "時間切れです")),
         ureq::Error::ConnectProxyFailed(reason) => Cause::new(Phase::Proxy, reason),
         ureq::Error::BodyExceedsLimit(limit) => {
-            Cause::new(Phase::TooLarge, format!("more than {limit} bytes"))
+            let detail = Phrase::new(
+                format!("more than {limit} bytes"),
+                format!("{limit} バイトを超えています"),
+            );
+            Cause::new(Phase::TooLarge, detail)
         }
-        ureq::Error::LargeResponseHeader(..) => Cause::new(Phase::Answer, "head too large"),
-        ureq::Error::Protocol(error) => Cause::new(Phase::Answer, format!("not HTTP/1.1: {error}")),
+        ureq::Error::LargeResponseHeader(..) => {
+            Cause::new(Phase::Answer, text("head too large", "ヘッダーが大きすぎます"))
+        }
+        ureq::Error::Protocol(error) => Cause::new(
+            Phase::Answer,
+            Phrase::new(
+                format!("not HTTP/1.1: {error}"),
+                format!("HTTP/1.1 ではありません: {error}"),
+            ),
+        ),
         ureq::Error::Io(error) => cause_of_io(&error),
-        ureq::Error::ConnectionFailed => Cause::new(Phase::Connect, "failed"),
-        ureq::Error::Http(_) | ureq::Error::BadUri(_) => Cause::new(Phase::Request, "malformed"),
+        ureq::Error::ConnectionFailed => Cause::new(Phase::Connect, text("failed", "失敗しました")),
+        ureq::Error::Http(_) | ureq::Error::BadUri(_) => {
+            Cause::new(Phase::Request, text("malformed", "形式が正しくありません"))
+        }
         other => Cause::new(Phase::Answer, other.to_string()),
     }
 }
@@ -261,8 +270,8 @@ fn cause_of(error: ureq::Error) -> Cause {
 fn cause_of_io(error: &io::Error) -> Cause {
     if let Some(fault) = error.get_ref().and_then(|e| e.downcast_ref::<TlsFault>()) {
         return match fault {
-            TlsFault::Certificate(text) => Cause::new(Phase::Certificate, text),
-            TlsFault::Handshake(text) => Cause::new(Phase::Handshake, text),
+            TlsFault::Certificate(detail) => Cause::new(Phase::Certificate, detail.as_str()),
+            TlsFault::Handshake(detail) => Cause::new(Phase::Handshake, detail.as_str()),
         };
     }
     let phase = match error.kind() {

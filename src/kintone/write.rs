@@ -12,6 +12,8 @@ use super::field::Fields;
 use super::limit;
 use super::request::Request;
 use super::retry::Repeat;
+use super::wording::Phrase;
+use crate::language::text;
 
 /// An id or count: a string of digits in answers, sometimes a number (KTB-02).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -347,7 +349,11 @@ impl Client {
             _ => Request::delete(path, &apps, payload),
         };
         if payload.len() > limit::WRITE_RECORDS {
-            let note = format!("more than {} records in one request", limit::WRITE_RECORDS);
+            let most = limit::WRITE_RECORDS;
+            let note = Phrase::new(
+                format!("more than {most} records in one request"),
+                format!("1 つのリクエストのレコードが {most} 件を超えています"),
+            );
             return Err(Error::local(&request.label, ErrorKind::Request, note));
         }
         let repeat = if self.config().retry.writes {
@@ -357,9 +363,10 @@ impl Client {
         };
         self.exchange(&request.repeat(repeat), |answer| {
             let value: T = decode(&answer.body)?;
-            complete(&value)
-                .then_some(value)
-                .ok_or("the body names another number of records")
+            complete(&value).then_some(value).ok_or(text(
+                "the body names another number of records",
+                "応答のレコード数が一致しません",
+            ))
         })
     }
 }

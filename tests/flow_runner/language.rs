@@ -123,8 +123,80 @@ fn kintone_is_asked_in_the_same_language_and_records_stay_english() {
         assert!(ended.stderr.contains(said), "{ended:?}");
         let record = only_log_record(&sandbox);
         assert!(
-            value(&record, "error_message").starts_with("GET app/form/fields of the LAPP_顧客マスタ"),
+            value(&record, "error_message").starts_with("GET app/form/fields of LAPP_顧客マスタ (app"),
             "{record}"
         );
+    }
+}
+
+/// What is told beside the outcome of a job: every line of it in the language of the environment, names and codes in both.
+#[test]
+fn details_speak_the_language_too() {
+    let sandbox = crate::sandbox::Sandbox::start("flow-language");
+    let nowhere = "http://127.0.0.1:1/";
+    let notifications =
+        json!({"onFailure": {"webhook": nowhere}, "heartbeat": {"url": nowhere, "on": "always"}});
+    let bench = Bench::with_profile(&sandbox, &json!({"notifications": notifications}));
+    bench.write(
+        "fails.sql",
+        "-- @ksql name: fails\n-- @ksql dialect: 1\nASSERT (SELECT COUNT(*) FROM LAPP_顧客マスタ) < 0, 'never';\n",
+    );
+    let said = |locale: &str, arguments: &str| {
+        let ended = line(&bench, locale, arguments);
+        format!("{}{}", ended.stdout, ended.stderr)
+    };
+
+    // The configuration.
+    bench.write(
+        "bad.json",
+        r#"{"profiles":{"p":{"baseUrl":"ftp://x"}},"defaultProfile":"p"}"#,
+    );
+    let arguments = "validate -f fails.sql --config bad.json";
+    let english = said(ENGLISH, arguments);
+    assert!(english.contains("profiles.p.baseUrl: the kintone base URL must begin with https://"));
+    let japanese = said(JAPANESE, arguments);
+    assert!(
+        japanese.contains(
+            "設定ファイル bad.json: profiles.p.baseUrl: kintone の URL は https:// で始めてください"
+        ),
+        "{japanese}"
+    );
+
+    // Web hooks.
+    let english = said(ENGLISH, "run -f fails.sql");
+    for words in [
+        "warning: failure web hook not delivered: ",
+        "warning: heartbeat not delivered: ",
+    ] {
+        assert!(english.contains(words), "{english}");
+    }
+    let japanese = said(JAPANESE, "run -f fails.sql");
+    for words in [
+        "警告: 失敗通知の Webhook を送信できませんでした: ",
+        "警告: ハートビートを送信できませんでした: ",
+    ] {
+        assert!(japanese.contains(words), "{japanese}");
+    }
+
+    // A request that fails.
+    sandbox.fault(&json!({
+        "match": {"method": "GET", "app": CUSTOMERS.0}, "times": 2, "action": "status", "status": 403, "code": "GAIA_NO01",
+    }));
+    let english = said(ENGLISH, "run -f fails.sql");
+    let words = "GET app/form/fields of LAPP_顧客マスタ (app 20) failed: HTTP 403 GAIA_NO01; check the credentials and their rights";
+    assert!(english.contains(words), "{english}");
+    let japanese = said(JAPANESE, "run -f fails.sql");
+    let words = "GET app/form/fields (LAPP_顧客マスタ: アプリ 20) が失敗しました: HTTP 403 GAIA_NO01。認証情報とその権限を確認してください";
+    assert!(japanese.contains(words), "{japanese}");
+
+    // The form of the log app.
+    let bench = Bench::with_profile(&sandbox, &json!({"logApp": "受注"}));
+    let japanese = line(&bench, JAPANESE, "validate --check-logapp").stdout;
+    for words in [
+        "エラー: job_key: フィールドがありません\n",
+        "参考: deleted_count: ありません (任意)\n",
+        "ログアプリ 受注 (アプリ 10): NG (エラー ",
+    ] {
+        assert!(japanese.contains(words), "{japanese}");
     }
 }

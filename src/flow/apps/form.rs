@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 use super::{AppId, FieldType};
+use crate::flow::sql::message::{Message, say};
 
 /// A field of a form or of a table in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,9 +164,20 @@ impl Form {
 #[derive(Debug)]
 pub struct FormError(AppId, serde_json::Error);
 
+impl FormError {
+    /// Which form, and what is wrong with it.
+    pub fn message(&self) -> Message {
+        let Self(app, reason) = self;
+        say!(
+            "the form definition of {app} cannot be read: {reason}",
+            "{app} のフォームの定義を読み取れません: {reason}"
+        )
+    }
+}
+
 impl fmt::Display for FormError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the form definition of {} cannot be read: {}", self.0, self.1)
+        self.message().fmt(f)
     }
 }
 

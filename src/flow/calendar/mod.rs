@@ -20,6 +20,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
+use crate::flow::sql::message::{Message, say, unknown};
+
 /// A time zone of the IANA database.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Zone(TimeZone);
@@ -99,21 +101,35 @@ pub enum CalendarError {
     NotADateTime(String),
 }
 
-impl fmt::Display for CalendarError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl CalendarError {
+    /// What is wrong, and what to write instead.
+    pub fn message(&self) -> Message {
         match self {
-            Self::UnknownZone(name) => {
-                write!(
-                    f,
-                    "unknown time zone '{name}'; use an IANA name such as Asia/Tokyo"
+            Self::UnknownZone(name) => say!(
+                "unknown time zone '{name}'; use an IANA name such as Asia/Tokyo",
+                "タイムゾーン '{name}' はありません。Asia/Tokyo のような IANA の名前を使ってください"
+            ),
+            Self::NotADate(text) => {
+                let text = unknown(text);
+                say!(
+                    "'{text}' is no date; write YYYY-MM-DD",
+                    "'{text}' は日付ではありません。YYYY-MM-DD の形で書いてください"
                 )
             }
-            Self::NotADate(text) => write!(f, "'{text}' is no date; write YYYY-MM-DD"),
-            Self::NotADateTime(text) => write!(
-                f,
-                "'{text}' is no date-time; write YYYY-MM-DD HH:MM or YYYY-MM-DDTHH:MM:SSZ"
-            ),
+            Self::NotADateTime(text) => {
+                let text = unknown(text);
+                say!(
+                    "'{text}' is no date-time; write YYYY-MM-DD HH:MM or YYYY-MM-DDTHH:MM:SSZ",
+                    "'{text}' は日時ではありません。YYYY-MM-DD HH:MM か YYYY-MM-DDTHH:MM:SSZ の形で書いてください"
+                )
+            }
         }
+    }
+}
+
+impl fmt::Display for CalendarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message().fmt(f)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::flow::apps::{AppId, CHUNK_ROWS, WriteChunk, WriteRow, Written};
+use crate::flow::apps::{AppId, AppsError, CHUNK_ROWS, WriteChunk, WriteRow, Written};
 use crate::flow::exec::in_flight::{Failed, in_flight};
 use crate::flow::exec::{ChunkEvent, EngineError};
 use crate::flow::sql::message::say;
@@ -186,7 +186,7 @@ impl<'d, 's, 'a> Sender<'d, 's, 'a> {
     /// The first failure, with what else has come of the batch.
     fn failure(&self, failed: Failed, chunks: usize) -> EngineError {
         let Failed { task, error, others } = failed;
-        let said = error.apps_error().map(ToString::to_string);
+        let said = error.apps_error().map(AppsError::message);
         if (self.progress.before == 0 && chunks == 1) || said.is_none() {
             return error;
         }
@@ -209,16 +209,13 @@ impl<'d, 's, 'a> Sender<'d, 's, 'a> {
         let mut alike: Vec<String> = Vec::new();
         for (chunk, other) in others {
             let number = self.progress.number(chunk);
-            match other.apps_error().map(ToString::to_string) {
+            match other.apps_error().map(AppsError::message) {
                 None => {}
                 text if text == said => alike.push(number.to_string()),
-                Some(text) => add(
-                    "; ",
-                    say!(
-                        "chunk {number} failed too: {text}",
-                        "チャンク {number} も失敗しました: {text}"
-                    ),
-                ),
+                Some(text) => {
+                    let failed = say!("chunk {number} failed too", "チャンク {number} も失敗しました");
+                    add("; ", failed.joined(": ", text));
+                }
             }
         }
         if !alike.is_empty() {

@@ -217,7 +217,7 @@ impl std::error::Error for EngineError {
 
 impl From<AppsError> for EngineError {
     fn from(source: AppsError) -> Self {
-        let mut error = Self::new(ErrorKind::Apps, Message::verbatim(source.to_string()));
+        let mut error = Self::new(ErrorKind::Apps, source.message().clone());
         error.0.source = Some(source);
         error
     }
@@ -246,23 +246,7 @@ impl From<AggregateError> for EngineError {
 
 impl From<CalendarError> for EngineError {
     fn from(error: CalendarError) -> Self {
-        Self::argument(match &error {
-            CalendarError::UnknownZone(_) => Message::verbatim(error.to_string()),
-            CalendarError::NotADate(text) => {
-                let text = unknown(text);
-                say!(
-                    "'{text}' is no date; write YYYY-MM-DD",
-                    "'{text}' は日付ではありません。YYYY-MM-DD の形で書いてください"
-                )
-            }
-            CalendarError::NotADateTime(text) => {
-                let text = unknown(text);
-                say!(
-                    "'{text}' is no date-time; write YYYY-MM-DD HH:MM or YYYY-MM-DDTHH:MM:SSZ",
-                    "'{text}' は日時ではありません。YYYY-MM-DD HH:MM か YYYY-MM-DDTHH:MM:SSZ の形で書いてください"
-                )
-            }
-        })
+        Self::argument(error.message())
     }
 }
 

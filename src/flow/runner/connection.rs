@@ -13,7 +13,7 @@ use super::journal::Journal;
 use super::log_app::LogApp;
 use super::mask::Masker;
 use super::verdict::Failure;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{Message, say};
 use crate::kintone::{self, Client, Proxy, Retry, Statuses, Timeouts};
 
 /// How this program names itself to servers.
@@ -72,7 +72,7 @@ impl Connection {
     /// A proxy setting that is not usable.
     pub fn client(&self, use_: &Use) -> Result<Client, Failure> {
         let profile = &self.profile;
-        let refused = |error: kintone::ConfigError| Failure::invalid(error.to_string());
+        let refused = |error: kintone::ConfigError| Failure::invalid(Message::from(&error));
         let environment = |name: &str| std::env::var(name).ok();
         let mut config = kintone::Config::new(profile.base_url.clone());
         config.proxy = Proxy::from_env(&profile.base_url, environment).map_err(refused)?;

@@ -107,7 +107,7 @@ pub fn write(
             Failure::detailed(
                 ResultCode::SqlError,
                 "EXPORT_ERROR",
-                format!("export of {shown}: {error}"),
+                say!("export of {shown}: {error}", "{shown} のエクスポート: {error}"),
             )
         })?;
         sinks.push(Sink {

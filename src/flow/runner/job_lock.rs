@@ -231,9 +231,10 @@ fn unavailable(job_key: &str, error: &kintone::Error) -> Failure {
     Failure::new(
         ResultCode::LockUnavailable,
         say!(
-            "the lock {job_key} could not be established: {error}",
-            "ロック {job_key} を確認できませんでした: {error}"
-        ),
+            "the lock {job_key} could not be established",
+            "ロック {job_key} を確認できませんでした"
+        )
+        .joined(": ", &error.into()),
     )
 }
 

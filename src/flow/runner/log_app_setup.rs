@@ -39,20 +39,22 @@ pub fn check(connection: &Connection) -> Result<Exit, Failure> {
     let form = client.form_fields(&connection.profile.address(entry.id)?)?;
     let comparison = log_fields::compare(&form["properties"]);
     for error in &comparison.errors {
-        console.progress(format_args!("error: {error}"));
+        console.progress(say!("error", "エラー").joined(": ", error));
     }
     for note in &comparison.notes {
-        console.progress(format_args!("note: {note}"));
+        console.progress(say!("note", "参考").joined(": ", note));
     }
-    if comparison.errors.is_empty() {
-        console.progress(format_args!("log app {} (app {}): OK", entry.name, entry.id));
+    let (name, id, errors) = (&entry.name, entry.id, comparison.errors.len());
+    if errors == 0 {
+        console.progress(say!(
+            "log app {name} (app {id}): OK",
+            "ログアプリ {name} (アプリ {id}): OK"
+        ));
         return Ok(Exit::Done);
     }
-    console.progress(format_args!(
-        "log app {} (app {}): NG (errors {})",
-        entry.name,
-        entry.id,
-        comparison.errors.len()
+    console.progress(say!(
+        "log app {name} (app {id}): NG (errors {errors})",
+        "ログアプリ {name} (アプリ {id}): NG (エラー {errors})"
     ));
     Ok(Exit::Invalid)
 }
@@ -87,8 +89,15 @@ pub fn create(connection: &Connection, flags: &Flags) -> Result<Exit, Failure> {
         .as_str()
         .and_then(|id| id.parse().ok())
         .or_else(|| answer["app"].as_u64());
-    app.id =
-        id.ok_or_else(|| Failure::new(ResultCode::ApiError, "kintone did not tell the id of the new app"))?;
+    app.id = id.ok_or_else(|| {
+        Failure::new(
+            ResultCode::ApiError,
+            say!(
+                "kintone did not tell the id of the new app",
+                "kintone から新しいアプリの ID が返されませんでした"
+            ),
+        )
+    })?;
     let id = app.id;
     console.progress(say!(
         "app {id} created: {name}",

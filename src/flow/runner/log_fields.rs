@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::verdict::JobStatus;
+use crate::flow::sql::message::{Message, say};
 
 /// kintone type of a log-app field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,46 +162,49 @@ pub fn creation_properties() -> Value {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// What makes the app unusable.
-    pub errors: Vec<String>,
+    pub errors: Vec<Message>,
     /// What is missing but not needed by every run.
-    pub notes: Vec<String>,
+    pub notes: Vec<Message>,
 }
 
 /// Compares the `properties` of a form definition with the table (RNR-65).
 pub fn compare(properties: &Value) -> Comparison {
     let mut comparison = Comparison::default();
     for field in LOG_FIELDS {
-        let Some(property) = properties.get(field.code) else {
+        let code = field.code;
+        let Some(property) = properties.get(code) else {
             match field.presence {
-                Presence::Required => comparison
-                    .errors
-                    .push(format!("{}: the field is missing", field.code)),
+                Presence::Required => comparison.errors.push(say!(
+                    "{code}: the field is missing",
+                    "{code}: フィールドがありません"
+                )),
                 Presence::Optional => comparison
                     .notes
-                    .push(format!("{}: not there (optional)", field.code)),
-                Presence::Orchestrated => {
-                    comparison
-                        .notes
-                        .push(format!("{}: not there (needed by orchestrated runs)", field.code));
-                }
+                    .push(say!("{code}: not there (optional)", "{code}: ありません (任意)")),
+                Presence::Orchestrated => comparison.notes.push(say!(
+                    "{code}: not there (needed by orchestrated runs)",
+                    "{code}: ありません (オーケストレーターからの実行には必要)"
+                )),
             }
             continue;
         };
         let actual = property["type"].as_str().unwrap_or_default();
         let wanted = field.field_type.kintone_name();
         if actual != wanted {
-            comparison
-                .errors
-                .push(format!("{}: the type is {actual}, must be {wanted}", field.code));
+            comparison.errors.push(say!(
+                "{code}: the type is {actual}, must be {wanted}",
+                "{code}: 種類が {actual} です。{wanted} でなければなりません"
+            ));
             continue;
         }
-        if field.code == JOB_KEY && property["unique"].as_bool() != Some(true) {
-            comparison.errors.push(format!(
-                "{JOB_KEY}: must prohibit duplicate values (it is the lock)"
+        if code == JOB_KEY && property["unique"].as_bool() != Some(true) {
+            comparison.errors.push(say!(
+                "{JOB_KEY}: must prohibit duplicate values (it is the lock)",
+                "{JOB_KEY}: 値の重複を禁止してください (ロックに使います)"
             ));
         }
         if let FieldType::DropDown(options) = field.field_type {
-            compare_options(field.code, options, &property["options"], &mut comparison);
+            compare_options(code, options, &property["options"], &mut comparison);
         }
     }
     comparison
@@ -213,19 +217,22 @@ fn compare_options(code: &str, wanted: &[&str], actual: &Value, comparison: &mut
         .unwrap_or_default();
     for option in wanted.iter().filter(|option| !actual.contains(option)) {
         if *option == OPTIONAL_STATUS {
-            comparison.notes.push(format!(
-                "{code}: no option {option} (cancelled jobs are logged as FAILED)"
+            comparison.notes.push(say!(
+                "{code}: no option {option} (cancelled jobs are logged as FAILED)",
+                "{code}: 選択肢 {option} がありません (中止したジョブは FAILED として記録されます)"
             ));
         } else {
-            comparison
-                .errors
-                .push(format!("{code}: the option {option} is missing"));
+            comparison.errors.push(say!(
+                "{code}: the option {option} is missing",
+                "{code}: 選択肢 {option} がありません"
+            ));
         }
     }
     for option in actual.iter().filter(|option| !wanted.contains(option)) {
-        comparison
-            .errors
-            .push(format!("{code}: the option {option:?} does not belong there"));
+        comparison.errors.push(say!(
+            "{code}: the option {option:?} does not belong there",
+            "{code}: 選択肢 {option:?} は不要です"
+        ));
     }
 }
 
@@ -254,8 +261,9 @@ mod tests {
             .expect("options")
             .remove("CANCELLED");
         let comparison = compare(&form);
+        let errors: Vec<String> = comparison.errors.iter().map(ToString::to_string).collect();
         assert_eq!(
-            comparison.errors,
+            errors,
             [
                 "record_type: the option \"STEP\" does not belong there",
                 "job_key: must prohibit duplicate values (it is the lock)",

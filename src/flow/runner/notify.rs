@@ -8,6 +8,7 @@ use super::console::Console;
 use super::host;
 use super::verdict::{Exit, JobStatus};
 use crate::flow::calendar::instant_millis;
+use crate::flow::sql::message::{Language, Message, say};
 use crate::kintone::Secret;
 
 /// One job in a message.
@@ -84,7 +85,7 @@ impl Ending<'_> {
             send(
                 url,
                 &masker.json(self.alarm(&profile.name)),
-                "failure web hook",
+                &say!("failure web hook", "失敗通知の Webhook "),
                 console,
             );
         }
@@ -98,13 +99,13 @@ impl Ending<'_> {
                 "status": self.status.word(),
                 "ts": instant_millis(host::now()),
             });
-            send(url, &beat, "heartbeat", console);
+            send(url, &beat, &say!("heartbeat", "ハートビート"), console);
         }
     }
 }
 
 /// One POST, 10 seconds, no redirects (the URL is a secret and stays with its host).
-fn send(url: &Secret, body: &Value, what: &str, console: &Console) {
+fn send(url: &Secret, body: &Value, what: &Message, console: &Console) {
     const TIME_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
     let agent = ureq::Agent::new_with_config(
         ureq::Agent::config_builder()
@@ -121,9 +122,20 @@ fn send(url: &Secret, body: &Value, what: &str, console: &Console) {
         .send(body.to_string());
     match sent {
         Ok(answer) if answer.status().is_success() => {}
-        Ok(answer) => console.warn(format_args!("{what}: HTTP {}", answer.status().as_u16())),
-        Err(error) => console.warn(format_args!("{what}: {error}")),
+        Ok(answer) => {
+            let status = answer.status().as_u16();
+            console.warn(undelivered(what, &format!("HTTP {status}")));
+        }
+        Err(error) => console.warn(undelivered(what, &error.to_string())),
     }
+}
+
+/// `reason`: as the receiver or the connection says.
+fn undelivered(what: &Message, reason: &str) -> Message {
+    what.put(|language, what| match language {
+        Language::English => format!("{what} not delivered: {reason}"),
+        Language::Japanese => format!("{what}を送信できませんでした: {reason}"),
+    })
 }
 
 #[cfg(test)]

@@ -107,10 +107,11 @@ impl PendingQueue {
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid) => {
                     let aside = path.with_extension("refused");
                     let shown = aside.display();
-                    console.warn(say!(
-                        "queued log-app write set aside as {shown}: {error}",
-                        "キューのログ書き込みを {shown} に退避しました: {error}"
-                    ));
+                    let what = say!(
+                        "queued log-app write set aside as {shown}",
+                        "キューのログ書き込みを {shown} に退避しました"
+                    );
+                    console.warn(what.joined(": ", &(&error).into()));
                     if let Err(error) = fs::rename(&path, &aside) {
                         resent.stopped = Some(Failure::local(path.display().to_string(), &error).message);
                         break;

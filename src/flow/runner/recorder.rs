@@ -219,10 +219,8 @@ impl<'a> Recorder<'a> {
         let Some(target) = &self.checkpoints else { return };
         let record = job_record::progress(&self.effects(), self.api_calls());
         if let Err(error) = target.log.update(target.record_id, None, &record) {
-            self.console.warn(say!(
-                "checkpoint not written: {error}",
-                "途中経過を記録できません: {error}"
-            ));
+            let what = say!("checkpoint not written", "途中経過を記録できません");
+            self.console.warn(what.joined(": ", &(&error).into()));
             self.journal.write(
                 Event::CheckpointWriteFailed,
                 json!({"job": self.job, "chunk": self.chunks, "error": error.to_string()}),

@@ -14,6 +14,7 @@ use crate::flow::apps::{
     AppId, AppSummary, Apps, AppsError, Form, NumberPrecision, Page, PageRequest, WriteChunk, WritePermit,
     WriteRow, WriteTarget, WriteValue, Written, decode,
 };
+use crate::flow::sql::message::{Message, say};
 use crate::kintone::{self, App, Client, Fields, Outcome, Request, Target, Update, query};
 
 /// Apps per request of `apps.json`, and in all (LNG-19).
@@ -49,7 +50,7 @@ impl<'a> Remote<'a> {
     }
 
     fn app(&self, app: AppId) -> Result<App, AppsError> {
-        self.profile.address(app.0).map_err(AppsError::new)
+        self.profile.address(app.0).map_err(own)
     }
 
     /// Whether every one of these records is gone: what a DELETE with a lost answer has to be asked (KTB-138).
@@ -69,8 +70,8 @@ impl Apps for Remote<'_> {
         if let Some(form) = self.forms.locked().get(&app) {
             return Ok(form.clone());
         }
-        let body = self.client.form_fields(&self.app(app)?).map_err(AppsError::new)?;
-        let form = Form::from_value(app, body).map_err(broken)?;
+        let body = self.client.form_fields(&self.app(app)?).map_err(refused)?;
+        let form = Form::from_value(app, body).map_err(|error| broken(error.message()))?;
         self.forms.locked().insert(app, form.clone());
         Ok(form)
     }
@@ -78,7 +79,7 @@ impl Apps for Remote<'_> {
     fn states(&self, app: AppId) -> Result<Vec<String>, AppsError> {
         let address = self.app(app)?;
         let request = Request::get("app/status.json", &address, vec![("app", json!(app.0))]);
-        let body = self.client.send_json(&request).map_err(AppsError::new)?;
+        let body = self.client.send_json(&request).map_err(refused)?;
         let Some(states) = body["states"].as_object() else {
             return Ok(Vec::new());
         };
@@ -95,10 +96,7 @@ impl Apps for Remote<'_> {
     }
 
     fn number_precision(&self, app: AppId) -> Result<NumberPrecision, AppsError> {
-        let settings = self
-            .client
-            .app_settings(&self.app(app)?)
-            .map_err(AppsError::new)?;
+        let settings = self.client.app_settings(&self.app(app)?).map_err(refused)?;
         let number = |key: &str| match &settings["numberPrecision"][key] {
             Value::String(text) => text.parse().ok(),
             other => other.as_u64().and_then(|n| u32::try_from(n).ok()),
@@ -108,7 +106,10 @@ impl Apps for Remote<'_> {
                 digits,
                 decimal_places,
             }),
-            _ => Err(broken(format!("the settings of {app} tell no number precision"))),
+            _ => Err(broken(say!(
+                "the settings of {app} tell no number precision",
+                "{app} の設定に数値の精度がありません"
+            ))),
         }
     }
 
@@ -124,7 +125,7 @@ impl Apps for Remote<'_> {
                 page.search_aborted = answer.warning.is_some();
                 Some(())
             })
-            .map_err(AppsError::new)
+            .map_err(refused)
     }
 
     fn write(&self, _permit: &WritePermit, chunk: &WriteChunk<'_>) -> Result<Written, AppsError> {
@@ -133,7 +134,7 @@ impl Apps for Remote<'_> {
         let written = match chunk {
             WriteChunk::Insert { fields, rows, .. } => {
                 let records: Vec<Fields> = rows.iter().map(|row| record(fields, row)).collect();
-                let added = client.add_all(&address, &records).map_err(AppsError::new)?;
+                let added = client.add_all(&address, &records).map_err(refused)?;
                 Written {
                     inserted: added.len() as u64,
                     ..Written::default()
@@ -141,7 +142,7 @@ impl Apps for Remote<'_> {
             }
             WriteChunk::Update { fields, rows, .. } => {
                 let updates = updates(rows, fields, "");
-                let changed = client.update_all(&address, &updates).map_err(AppsError::new)?;
+                let changed = client.update_all(&address, &updates).map_err(refused)?;
                 Written {
                     updated: changed.len() as u64,
                     ..Written::default()
@@ -151,7 +152,7 @@ impl Apps for Remote<'_> {
                 key, fields, rows, ..
             } => {
                 let updates = updates(rows, fields, key);
-                let records = client.upsert_all(&address, &updates).map_err(AppsError::new)?;
+                let records = client.upsert_all(&address, &updates).map_err(refused)?;
                 let inserted = records.iter().filter(|record| record.inserted).count() as u64;
                 Written {
                     inserted,
@@ -169,9 +170,9 @@ impl Apps for Remote<'_> {
                     .collect();
                 if let Err(error) = client.delete(&address, &ids, None) {
                     let decided = error.outcome() == Outcome::Unknown
-                        && self.all_gone(&address, &ids).map_err(AppsError::new)?;
+                        && self.all_gone(&address, &ids).map_err(refused)?;
                     if !decided {
-                        return Err(AppsError::new(error));
+                        return Err(refused(error));
                     }
                 }
                 Written {
@@ -185,9 +186,10 @@ impl Apps for Remote<'_> {
 
     fn list(&self) -> Result<Vec<AppSummary>, AppsError> {
         let Authentication::Password { user, password } = &self.profile.auth else {
-            return Err(AppsError::new(Failure::invalid(
+            return Err(own(Failure::invalid(say!(
                 "SHOW APPS needs auth.type password: an API token sees its own app only",
-            )));
+                "SHOW APPS には auth.type password が必要です。API トークンで見えるのはそのアプリだけです"
+            ))));
         };
         let address = App {
             id: 0,
@@ -203,13 +205,13 @@ impl Apps for Remote<'_> {
             let body = self
                 .client
                 .send_json(&Request::get("apps.json", &address, parameters))
-                .map_err(AppsError::new)?;
+                .map_err(refused)?;
             let page = body["apps"].as_array().map(Vec::as_slice).unwrap_or_default();
             for entry in page {
                 let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
                 let id = text("appId")
                     .parse()
-                    .map_err(|_| broken("an app without appId".to_owned()))?;
+                    .map_err(|_| broken(say!("an app without appId", "appId のないアプリがあります")))?;
                 apps.push(AppSummary {
                     id: AppId(id),
                     name: text("name"),
@@ -258,7 +260,19 @@ fn json_value(value: &WriteValue) -> Value {
     }
 }
 
+/// A request that failed.
+fn refused(error: kintone::Error) -> AppsError {
+    let message = Message::from(&error);
+    AppsError::told(error, message)
+}
+
+/// What this program refuses itself.
+fn own(failure: Failure) -> AppsError {
+    let message = failure.message.clone();
+    AppsError::told(failure, message)
+}
+
 /// An answer of kintone that is JSON but not what was asked for.
-fn broken(error: impl std::fmt::Display) -> AppsError {
-    AppsError::new(Failure::new(ResultCode::ApiError, error.to_string()))
+fn broken(message: Message) -> AppsError {
+    own(Failure::new(ResultCode::ApiError, message))
 }

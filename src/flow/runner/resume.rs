@@ -14,7 +14,7 @@ use super::state::State;
 use super::verdict::{Failure, JobStatus, batch_status};
 use super::workplace::Workplace;
 use crate::flow::calendar::Zone;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{Message, say};
 use crate::kintone::{self, ErrorKind, Record, query};
 
 /// Most JOB records that are read: one page.
@@ -46,10 +46,13 @@ pub fn newest(connection: &Connection, log: Option<&LogApp>, nodes: &[Node]) -> 
             )));
         }
         Some(Err(error)) => {
-            connection.console.warn(say!(
-                "{error} - resuming from the local state file",
-                "{error} - ローカルの状態ファイルから再開します"
-            ));
+            let instead = say!(
+                "resuming from the local state file",
+                "ローカルの状態ファイルから再開します"
+            );
+            connection
+                .console
+                .warn(Message::from(&error).joined(" - ", &instead));
         }
         None => {}
     }

@@ -11,7 +11,7 @@ use super::log_app::LogApp;
 use super::verdict::Failure;
 use crate::flow::calendar::instant_seconds;
 use crate::flow::sql::message::say;
-use crate::kintone::Outcome;
+use crate::kintone::{self, Outcome};
 
 /// How often the mark is sent when its answer is lost and the record shows that it did not arrive.
 const ATTEMPTS: u32 = 3;
@@ -30,20 +30,18 @@ pub fn store(log: &LogApp, lock: &HeldLock, at: Timestamp, journal: &Journal) ->
         let Err(error) = log.update(lock.record_id, Some(lock.revision), &mark) else {
             return stored();
         };
-        let unavailable = |error| {
-            Failure::lock_unavailable(say!(
-                "the start could not be recorded: {error}",
-                "開始を記録できませんでした: {error}"
-            ))
+        let unavailable = |error: &kintone::Error| {
+            let what = say!("the start could not be recorded", "開始を記録できませんでした");
+            Failure::lock_unavailable(what.joined(": ", &error.into()))
         };
         if error.outcome() == Outcome::NotApplied {
-            return Err(unavailable(error));
+            return Err(unavailable(&error));
         }
         match log.start_mark(lock.record_id) {
             Ok((_, Some(mark))) if same_minute(&mark, at) => return stored(),
             // Not applied so far; sent again at the same revision, at most one of the two can be.
             Ok((revision, None)) if revision == lock.revision => {}
-            _ => return Err(unavailable(error)),
+            _ => return Err(unavailable(&error)),
         }
     }
     Err(Failure::lock_unavailable(say!(

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::host;
 use super::local_lock::{FOLDER, file_of};
 use crate::flow::durable_file::{self, Existing};
+use crate::flow::sql::message::{Message, say};
 
 /// Version of the file format.
 const SCHEMA_VERSION: u64 = 1;
@@ -88,16 +89,21 @@ impl State {
     ///
     /// # Errors
     /// A damaged file or one of another version, as a warning text: the caller goes on without state.
-    pub fn load(profile: &str) -> Result<Option<Self>, String> {
+    pub fn load(profile: &str) -> Result<Option<Self>, Message> {
         let path: PathBuf = file_of("state", profile);
+        let ignored = |error: &dyn std::fmt::Display| {
+            let path = path.display();
+            say!(
+                "state file {path} ignored: {error}",
+                "状態ファイル {path} を無視します: {error}"
+            )
+        };
         let bytes = match host::read_limited(&path, MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("state file {} ignored: {error}", path.display())),
+            Err(error) => return Err(ignored(&error)),
         };
-        Self::parse(&bytes)
-            .map(Some)
-            .map_err(|error| format!("state file {} ignored: {error}", path.display()))
+        Self::parse(&bytes).map(Some).map_err(|error| ignored(&error))
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {

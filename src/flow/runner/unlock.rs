@@ -96,10 +96,8 @@ pub fn release_all(
             Err(error) if strictness == Strictness::Stop => return Err(error.into()),
             Err(error) => {
                 let key = &holder.job_key;
-                console.warn(say!(
-                    "{key} not released: {error}",
-                    "{key} を解放できません: {error}"
-                ));
+                let what = say!("{key} not released", "{key} を解放できません");
+                console.warn(what.joined(": ", &(&error).into()));
             }
         }
     }

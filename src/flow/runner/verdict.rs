@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::flow::apps::AppsError;
-use crate::flow::sql::message::{Message, say};
+use crate::flow::sql::message::{Language, Message, say};
 use crate::kintone;
 
 /// Exit codes of the process (RNR-10).
@@ -315,8 +315,20 @@ impl From<&kintone::Error> for Failure {
         };
         Self {
             quoted: said(error),
-            ..Self::detailed(code, detail, error.to_string())
+            ..Self::detailed(code, detail, Message::from(error))
         }
+    }
+}
+
+impl From<&kintone::Error> for Message {
+    fn from(error: &kintone::Error) -> Self {
+        Self::new(error.text(Language::English), error.text(Language::Japanese))
+    }
+}
+
+impl From<&kintone::ConfigError> for Message {
+    fn from(error: &kintone::ConfigError) -> Self {
+        Self::new(error.text(Language::English), error.text(Language::Japanese))
     }
 }
 
@@ -343,7 +355,7 @@ impl From<&AppsError> for Failure {
         }
         match inner.downcast_ref::<Self>() {
             Some(failure) => failure.clone(),
-            None => Self::new(ResultCode::ApiError, error.to_string()),
+            None => Self::new(ResultCode::ApiError, error.message()),
         }
     }
 }

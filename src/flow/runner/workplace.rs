@@ -213,14 +213,17 @@ impl<'a> Workplace<'a> {
             json!({"recordId": record_id, "error": error.to_string()}),
         );
         match self.queue.add(record_id, record) {
-            Ok(()) => console.warn(say!(
-                "{error} - kept for the next run",
-                "{error} - 次の実行で送り直します"
-            )),
-            Err(local) => console.warn(say!(
-                "{error} - and not kept for the next run: {local}",
-                "{error} - 次の実行のために保存することもできませんでした: {local}"
-            )),
+            Ok(()) => {
+                let kept = say!("kept for the next run", "次の実行で送り直します");
+                console.warn(Message::from(error).joined(" - ", &kept));
+            }
+            Err(local) => {
+                let lost = say!(
+                    "and not kept for the next run: {local}",
+                    "次の実行のために保存することもできませんでした: {local}"
+                );
+                console.warn(Message::from(error).joined(" - ", &lost));
+            }
         }
     }
 }
@@ -272,7 +275,8 @@ fn check_fields(
 
 fn unread_fields(error: &kintone::Error) -> Message {
     say!(
-        "the fields of the log app could not be read: {error}",
-        "ログアプリのフィールドを読み取れません: {error}"
+        "the fields of the log app could not be read",
+        "ログアプリのフィールドを読み取れません"
     )
+    .joined(": ", &error.into())
 }

@@ -3,6 +3,7 @@
 mod ordered_json;
 mod resolve;
 mod schema;
+mod value;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use crate::flow::apps::AppMap;
 use crate::flow::calendar::Zone;
 #[cfg(doc)]
 use crate::flow::exec::MAX_REQUESTS_IN_FLIGHT;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{Message, say};
 use crate::kintone::{self, BaseUrl, Secret};
 
 /// Name of the configuration file in the working directory.
@@ -226,10 +227,8 @@ pub fn load(
     })?;
     parse(&bytes, profile, secrets, environment).map_err(|message| {
         let shown = file.display();
-        Failure::invalid(say!(
-            "configuration {shown}: {message}",
-            "設定ファイル {shown}: {message}"
-        ))
+        let what = say!("configuration {shown}", "設定ファイル {shown}");
+        Failure::invalid(what.joined(": ", &message))
     })
 }
 
@@ -238,21 +237,33 @@ fn parse(
     profile: Option<&str>,
     secrets: Secrets,
     environment: Environment<'_>,
-) -> Result<Profile, String> {
+) -> Result<Profile, Message> {
     // Editors of Windows put a byte order mark in front, which is no part of the JSON.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let root: Node = serde_json::from_slice(bytes).map_err(|error| format!("not valid JSON: {error}"))?;
+    let root: Node = serde_json::from_slice(bytes)
+        .map_err(|error| say!("not valid JSON: {error}", "JSON として正しくありません: {error}"))?;
     let Some(profiles @ Node::Object(_)) = root.get("profiles") else {
-        return Err("profiles: must be an object".to_owned());
+        return Err(say!(
+            "profiles: must be an object",
+            "profiles: オブジェクトでなければなりません"
+        ));
     };
     schema::check_keys(&root)?;
     let name = match (profile, root.get("defaultProfile")) {
         (Some(name), _) => name,
         (None, Some(Node::Text(name))) => name,
         (None, None | Some(Node::Null)) => {
-            return Err("no defaultProfile: choose one with --profile".to_owned());
+            return Err(say!(
+                "no defaultProfile: choose one with --profile",
+                "defaultProfile がありません。--profile で選んでください"
+            ));
         }
-        (None, Some(_)) => return Err("defaultProfile: must be a string".to_owned()),
+        (None, Some(_)) => {
+            return Err(say!(
+                "defaultProfile: must be a string",
+                "defaultProfile: 文字列を指定してください"
+            ));
+        }
     };
     Resolver::new(&root, profiles, name, secrets, environment)?.resolve()
 }

@@ -7,15 +7,15 @@ use serde_json::Number;
 
 use super::ordered_json::Node;
 use super::schema::join;
+use super::value::{above_zero, at, boolean, not_negative, positive, requests_in_flight, required, text};
 use super::{
     Authentication, Environment, HeartbeatOn, Limits, Logging, LogicalApp, Notifications, Profile, Retry,
     Secrets,
 };
 use crate::flow::apps::{AppId, AppMap};
 use crate::flow::calendar::Zone;
-use crate::flow::exec::{DEFAULT_REQUESTS_IN_FLIGHT, MAX_REQUESTS_IN_FLIGHT};
-use crate::flow::runner::host;
-use crate::flow::sql::message::say;
+use crate::flow::exec::DEFAULT_REQUESTS_IN_FLIGHT;
+use crate::flow::sql::message::{Message, say};
 use crate::kintone::{BaseUrl, Secret};
 
 /// Most API tokens kintone accepts in one request.
@@ -27,27 +27,39 @@ const MIN_MASKED_TOKEN: usize = 8;
 const MIN_MASKED_PASSWORD: usize = 4;
 
 /// The chosen profile and its ancestors, nearest first (RNR-24).
-fn chain<'a>(profiles: &'a Node, name: &str) -> Result<Vec<&'a Node>, String> {
+fn chain<'a>(profiles: &'a Node, name: &str) -> Result<Vec<&'a Node>, Message> {
     let mut chain = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     let mut next = Some(name.to_owned());
     while let Some(name) = next {
         if seen.contains(&name) {
-            return Err(format!(
-                "profiles.{name}.extends: the profiles extend each other in a circle"
+            return Err(say!(
+                "profiles.{name}.extends: the profiles extend each other in a circle",
+                "profiles.{name}.extends: プロファイルの継承が循環しています"
             ));
         }
         let Some(profile) = profiles.get(&name) else {
             return Err(match seen.last() {
-                None => format!("there is no profile {name:?}"),
-                Some(child) => format!("profiles.{child}.extends: there is no profile {name:?}"),
+                None => say!(
+                    "there is no profile {name:?}",
+                    "プロファイル {name:?} がありません"
+                ),
+                Some(child) => say!(
+                    "profiles.{child}.extends: there is no profile {name:?}",
+                    "profiles.{child}.extends: プロファイル {name:?} がありません"
+                ),
             });
         };
         chain.push(profile);
         next = match profile.get("extends") {
             None | Some(Node::Null) => None,
             Some(Node::Text(parent)) => Some(parent.clone()),
-            Some(_) => return Err(format!("profiles.{name}.extends: must be a string")),
+            Some(_) => {
+                return Err(say!(
+                    "profiles.{name}.extends: must be a string",
+                    "profiles.{name}.extends: 文字列を指定してください"
+                ));
+            }
         };
         seen.push(name);
     }
@@ -72,7 +84,7 @@ impl<'a> Resolver<'a> {
         name: &'a str,
         secrets: Secrets,
         environment: Environment<'a>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Message> {
         let chain = chain(profiles, name)?;
         Ok(Self {
             root,
@@ -85,28 +97,29 @@ impl<'a> Resolver<'a> {
     }
 
     /// The profile, or the first key that is wrong.
-    pub(super) fn resolve(mut self) -> Result<Profile, String> {
+    pub(super) fn resolve(mut self) -> Result<Profile, Message> {
         for reserved in ["clientCert", "proxy"] {
             if self.setting(reserved).is_some() {
-                return Err(format!(
-                    "{}: not supported; remove it (proxies come from HTTPS_PROXY)",
-                    self.path(reserved)
+                let path = self.path(reserved);
+                return Err(say!(
+                    "{path}: not supported; remove it (proxies come from HTTPS_PROXY)",
+                    "{path}: 対応していません。削除してください (プロキシは HTTPS_PROXY で指定します)"
                 ));
             }
         }
         let base_url_text = match self.setting("baseUrl") {
             Some(node) => self.plain_text(node, &self.path("baseUrl"))?,
-            None => return Err(format!("{}: is required", self.path("baseUrl"))),
+            None => return Err(required(&self.path("baseUrl"))),
         };
         let base_url =
-            BaseUrl::parse(&base_url_text).map_err(|error| format!("{}: {error}", self.path("baseUrl")))?;
+            BaseUrl::parse(&base_url_text).map_err(|error| at(&self.path("baseUrl"), &(&error).into()))?;
         let timezone = match self.setting("timezone") {
             None => None,
             Some(node) => Some(text(node, &self.path("timezone"))?.to_owned()),
         };
         let zone = match &timezone {
             None => Zone::host(),
-            Some(name) => Zone::named(name).map_err(|error| format!("{}: {error}", self.path("timezone")))?,
+            Some(name) => Zone::named(name).map_err(|error| at(&self.path("timezone"), &error.message()))?,
         };
         let (auth, basic_auth) = self.authentication()?;
         let guest_space = match self.setting("guestSpaceId") {
@@ -120,9 +133,10 @@ impl<'a> Resolver<'a> {
             Some(node) => {
                 let name = text(node, &self.path("logApp"))?;
                 if !apps.iter().any(|app| app.name == name) {
-                    return Err(format!(
-                        "{}: {name:?} is not in apps of this profile",
-                        self.path("logApp")
+                    let path = self.path("logApp");
+                    return Err(say!(
+                        "{path}: {name:?} is not in apps of this profile",
+                        "{path}: {name:?} はこのプロファイルの apps にありません"
                     ));
                 }
                 Some(name.to_owned())
@@ -130,7 +144,7 @@ impl<'a> Resolver<'a> {
         };
         let http_timeout_ms = match self.setting("httpTimeoutMs") {
             None => Number::from(30_000),
-            Some(node) => number(node, &self.path("httpTimeoutMs"), |n| n > 0.0, "a number above 0")?,
+            Some(node) => above_zero(node, &self.path("httpTimeoutMs"))?,
         };
         let limits = self.limits()?;
         let retry = self.retry()?;
@@ -181,7 +195,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// A text that may be an `env:` reference and is no secret.
-    fn plain_text(&self, node: &Node, path: &str) -> Result<String, String> {
+    fn plain_text(&self, node: &Node, path: &str) -> Result<String, Message> {
         let text = text(node, path)?;
         let Some(variable) = text.strip_prefix("env:") else {
             return Ok(text.to_owned());
@@ -190,17 +204,23 @@ impl<'a> Resolver<'a> {
             && variable.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !is_name {
             // Not repeated: it may be a secret that was pasted in the wrong place.
-            return Err(format!(
-                "{path}: env: must be followed by the name of an environment variable"
+            return Err(say!(
+                "{path}: env: must be followed by the name of an environment variable",
+                "{path}: env: の後に環境変数の名前を書いてください"
             ));
         }
         (self.environment)(variable)
             .filter(|value| !value.is_empty())
-            .ok_or_else(|| format!("{path}: the environment variable {variable} is not set or empty"))
+            .ok_or_else(|| {
+                say!(
+                    "{path}: the environment variable {variable} is not set or empty",
+                    "{path}: 環境変数 {variable} が設定されていないか空です"
+                )
+            })
     }
 
     /// A secret text; noted for masking when it is long enough.
-    fn secret(&mut self, node: &Node, path: &str, shortest: usize) -> Result<Secret, String> {
+    fn secret(&mut self, node: &Node, path: &str, shortest: usize) -> Result<Secret, Message> {
         if self.secrets == Secrets::Skip {
             text(node, path)?;
             return Ok(Secret::new(String::new()));
@@ -212,7 +232,7 @@ impl<'a> Resolver<'a> {
         Ok(Secret::new(value))
     }
 
-    fn authentication(&mut self) -> Result<(Authentication, Option<Secret>), String> {
+    fn authentication(&mut self) -> Result<(Authentication, Option<Secret>), Message> {
         let auth = self.setting("auth");
         let path = self.path("auth");
         let member = |key: &str| {
@@ -224,13 +244,19 @@ impl<'a> Resolver<'a> {
             Some(node) => text(node, &join(&path, "type"))?,
         };
         if !["apiToken", "password", "basic"].contains(&kind) {
-            return Err(format!("{path}.type: must be apiToken, password or basic"));
+            return Err(say!(
+                "{path}.type: must be apiToken, password or basic",
+                "{path}.type: apiToken、password、basic のいずれかを指定してください"
+            ));
         }
         let basic = match self.setting("basicAuth") {
             Some(node) => {
                 let path = self.path("basicAuth");
                 let (Some(user), Some(password)) = (node.get("username"), node.get("password")) else {
-                    return Err(format!("{path}: needs username and password"));
+                    return Err(say!(
+                        "{path}: needs username and password",
+                        "{path}: username と password が必要です"
+                    ));
                 };
                 Some(self.basic_auth(user, password, &join(&path, "username"), &join(&path, "password"))?)
             }
@@ -248,12 +274,16 @@ impl<'a> Resolver<'a> {
             return Ok((Authentication::ApiToken, basic));
         }
         if kind == "basic" && basic.is_none() {
-            return Err(format!(
-                "{path}: type basic needs basicAuth, or basicUsername and basicPassword"
+            return Err(say!(
+                "{path}: type basic needs basicAuth, or basicUsername and basicPassword",
+                "{path}: type basic には basicAuth か、basicUsername と basicPassword が必要です"
             ));
         }
         let (Some(user), Some(password)) = (member("username"), member("password")) else {
-            return Err(format!("{path}: type {kind} needs username and password"));
+            return Err(say!(
+                "{path}: type {kind} needs username and password",
+                "{path}: type {kind} には username と password が必要です"
+            ));
         };
         let user = self.user(user, &join(&path, "username"))?;
         let password = self.secret(password, &join(&path, "password"), MIN_MASKED_PASSWORD)?;
@@ -267,14 +297,14 @@ impl<'a> Resolver<'a> {
         password: &Node,
         user_path: &str,
         password_path: &str,
-    ) -> Result<Secret, String> {
+    ) -> Result<Secret, Message> {
         let user = self.user(user, user_path)?;
         let password = self.secret(password, password_path, MIN_MASKED_PASSWORD)?;
         self.mask_encoded(&user, &password);
         Ok(Secret::new(format!("{user}:{}", password.expose())))
     }
 
-    fn user(&self, node: &Node, path: &str) -> Result<String, String> {
+    fn user(&self, node: &Node, path: &str) -> Result<String, Message> {
         if self.secrets == Secrets::Skip {
             return text(node, path).map(str::to_owned);
         }
@@ -291,7 +321,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn apps(&mut self) -> Result<Vec<LogicalApp>, String> {
+    fn apps(&mut self) -> Result<Vec<LogicalApp>, Message> {
         let Some(Node::Object(entries)) = self.chain[0].get("apps") else {
             return Ok(Vec::new());
         };
@@ -300,7 +330,7 @@ impl<'a> Resolver<'a> {
             let path = join(&self.path("apps"), name);
             let id = match entry.get("id") {
                 Some(node) => positive(node, &join(&path, "id"))?,
-                None => return Err(format!("{path}.id: is required")),
+                None => return Err(required(&join(&path, "id"))),
             };
             let mut tokens = Vec::new();
             let path = join(&path, "tokens");
@@ -311,7 +341,12 @@ impl<'a> Resolver<'a> {
                         tokens.push(self.secret(item, &path, MIN_MASKED_TOKEN)?);
                     }
                 }
-                Some(_) => return Err(format!("{path}: must be a list of at most {MAX_TOKENS} strings")),
+                Some(_) => {
+                    return Err(say!(
+                        "{path}: must be a list of at most {MAX_TOKENS} strings",
+                        "{path}: {MAX_TOKENS} 個までの文字列の配列を指定してください"
+                    ));
+                }
             }
             apps.push(LogicalApp {
                 name: name.clone(),
@@ -323,21 +358,21 @@ impl<'a> Resolver<'a> {
     }
 
     /// Names that SQL cannot tell apart would make a job write to the wrong app.
-    fn app_map(&self, apps: &[LogicalApp]) -> Result<AppMap, String> {
+    fn app_map(&self, apps: &[LogicalApp]) -> Result<AppMap, Message> {
         let mut map = AppMap::new();
         for app in apps {
             map.insert(&app.name, AppId(app.id)).map_err(|earlier| {
-                format!(
-                    "{}: {:?} and {earlier:?} are one name in SQL",
-                    self.path("apps"),
-                    app.name
+                let (path, name) = (self.path("apps"), &app.name);
+                say!(
+                    "{path}: {name:?} and {earlier:?} are one name in SQL",
+                    "{path}: {name:?} と {earlier:?} は SQL では同じ名前です"
                 )
             })?;
         }
         Ok(map)
     }
 
-    fn limits(&self) -> Result<Limits, String> {
+    fn limits(&self) -> Result<Limits, Message> {
         let (section, path) = self.section("limits");
         let limit = |key: &str| match section.and_then(|node| node.get(key)) {
             None | Some(Node::Null) => Ok(None),
@@ -345,7 +380,10 @@ impl<'a> Resolver<'a> {
         };
         let max_read_rows = limit("maxReadRows")?;
         if max_read_rows.is_some_and(|rows| rows > MAX_READ_ROWS) {
-            return Err(format!("{path}.maxReadRows: must be at most {MAX_READ_ROWS}"));
+            return Err(say!(
+                "{path}.maxReadRows: must be at most {MAX_READ_ROWS}",
+                "{path}.maxReadRows: 上限は {MAX_READ_ROWS} です"
+            ));
         }
         Ok(Limits {
             max_api_calls: limit("maxApiCalls")?,
@@ -359,21 +397,21 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn retry(&self) -> Result<Retry, String> {
+    fn retry(&self) -> Result<Retry, Message> {
         let (section, path) = self.section("retry");
         let member = |key: &str| {
             section
                 .and_then(|node| node.get(key))
                 .filter(|node| **node != Node::Null)
         };
-        let not_negative = |key: &str, default: u64| match member(key) {
+        let or_default = |key: &str, default: u64| match member(key) {
             None => Ok(Number::from(default)),
-            Some(node) => number(node, &join(&path, key), |n| n >= 0.0, "a number of at least 0"),
+            Some(node) => not_negative(node, &join(&path, key)),
         };
         Ok(Retry {
-            max_attempts: not_negative("maxAttempts", 5)?,
-            initial_delay_ms: not_negative("initialDelayMs", 1000)?,
-            max_delay_ms: not_negative("maxDelayMs", 60_000)?,
+            max_attempts: or_default("maxAttempts", 5)?,
+            initial_delay_ms: or_default("initialDelayMs", 1000)?,
+            max_delay_ms: or_default("maxDelayMs", 60_000)?,
             respect_retry_after: match member("respectRetryAfter") {
                 None => true,
                 Some(node) => boolean(node, &join(&path, "respectRetryAfter"))?,
@@ -381,7 +419,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn notifications(&mut self) -> Result<Notifications, String> {
+    fn notifications(&mut self) -> Result<Notifications, Message> {
         let (section, path) = self.section("notifications");
         let member = |object: &str, key: &str| {
             section
@@ -398,7 +436,12 @@ impl<'a> Resolver<'a> {
             None => HeartbeatOn::Success,
             Some(Node::Text(word)) if word == "success" => HeartbeatOn::Success,
             Some(Node::Text(word)) if word == "always" => HeartbeatOn::Always,
-            Some(_) => return Err(format!("{path}.heartbeat.on: must be success or always")),
+            Some(_) => {
+                return Err(say!(
+                    "{path}.heartbeat.on: must be success or always",
+                    "{path}.heartbeat.on: success か always を指定してください"
+                ));
+            }
         };
         let webhook = match webhook {
             None => None,
@@ -411,7 +454,7 @@ impl<'a> Resolver<'a> {
         Ok(Notifications { webhook, heartbeat })
     }
 
-    fn logging(&self) -> Result<Logging, String> {
+    fn logging(&self) -> Result<Logging, Message> {
         let (section, path) = self.section("logging");
         let member = |key: &str| {
             section
@@ -426,7 +469,12 @@ impl<'a> Resolver<'a> {
                     mask_fields.push(text(item, &join(&path, "maskFields"))?.to_owned());
                 }
             }
-            Some(_) => return Err(format!("{path}.maskFields: must be a list of strings")),
+            Some(_) => {
+                return Err(say!(
+                    "{path}.maskFields: must be a list of strings",
+                    "{path}.maskFields: 文字列の配列を指定してください"
+                ));
+            }
         }
         Ok(Logging {
             local_dir: match member("localDir") {
@@ -440,57 +488,4 @@ impl<'a> Resolver<'a> {
             },
         })
     }
-}
-
-fn text<'a>(node: &'a Node, path: &str) -> Result<&'a str, String> {
-    match node {
-        Node::Text(text) if !text.is_empty() => Ok(text),
-        _ => Err(format!("{path}: must be a non-empty string")),
-    }
-}
-
-fn boolean(node: &Node, path: &str) -> Result<bool, String> {
-    match node {
-        Node::Bool(value) => Ok(*value),
-        _ => Err(format!("{path}: must be true or false")),
-    }
-}
-
-/// A number that passes `check`; whole values are kept as integers, so that they print without a fraction.
-fn number(node: &Node, path: &str, check: fn(f64) -> bool, wanted: &str) -> Result<Number, String> {
-    match node {
-        Node::Number(number) if number.as_f64().is_some_and(check) => {
-            Ok(whole(number).map_or_else(|| number.clone(), Number::from))
-        }
-        _ => Err(format!("{path}: must be {wanted}")),
-    }
-}
-
-fn requests_in_flight(node: &Node, path: &str) -> Result<usize, String> {
-    let value = match node {
-        Node::Number(number) => whole(number).map(|value| value as usize),
-        _ => None,
-    };
-    let wanted = say!(
-        "{path}: must be a whole number from 1 to {MAX_REQUESTS_IN_FLIGHT} (1 sends one request after the other)",
-        "{path}: 1 から {MAX_REQUESTS_IN_FLIGHT} までの整数を指定してください (1 は 1 件ずつ順に送信)"
-    );
-    value
-        .filter(|value| (1..=MAX_REQUESTS_IN_FLIGHT).contains(value))
-        .ok_or_else(|| wanted.text(host::language()).to_owned())
-}
-
-fn positive(node: &Node, path: &str) -> Result<u64, String> {
-    match node {
-        Node::Number(number) => whole(number).filter(|value| *value > 0),
-        _ => None,
-    }
-    .ok_or_else(|| format!("{path}: must be a whole number above 0"))
-}
-
-/// The value of a number without fraction that every reader of JSON keeps exactly.
-fn whole(number: &Number) -> Option<u64> {
-    const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
-    let value = number.as_f64()?;
-    (value.fract() == 0.0 && (0.0..=MAX_SAFE).contains(&value)).then_some(value as u64)
 }

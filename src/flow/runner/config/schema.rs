@@ -1,6 +1,7 @@
 //! Which keys a configuration may have, checked for every profile before one is chosen (RNR-21).
 
 use super::ordered_json::Node;
+use crate::flow::sql::message::{Message, say};
 
 /// An object type of the configuration: its name in messages and its keys with the type of their value.
 struct Shape {
@@ -102,19 +103,23 @@ static LOGGING: Shape = Shape {
 };
 
 /// The first unknown key, or value of the wrong structure, of the whole configuration.
-pub fn check_keys(root: &Node) -> Result<(), String> {
+pub fn check_keys(root: &Node) -> Result<(), Message> {
     check(root, &TOP, "")
 }
 
-fn check(node: &Node, shape: &Shape, path: &str) -> Result<(), String> {
+fn check(node: &Node, shape: &Shape, path: &str) -> Result<(), Message> {
     let Node::Object(members) = node else {
-        return Err(format!("{}: must be an object", place(path)));
+        return Err(not_an_object(path));
     };
     for (key, value) in members {
         let here = join(path, key);
         let Some((_, kind)) = shape.keys.iter().find(|(name, _)| name == key) else {
             let known: Vec<&str> = shape.keys.iter().map(|(name, _)| *name).collect();
-            return Err(format!("{here}: unknown key (known here: {})", known.join(", ")));
+            let known = known.join(", ");
+            return Err(say!(
+                "{here}: unknown key (known here: {known})",
+                "{here}: 不明なキーです (使えるキー: {known})"
+            ));
         };
         match kind {
             Leaf => {}
@@ -122,7 +127,7 @@ fn check(node: &Node, shape: &Shape, path: &str) -> Result<(), String> {
             Object(shape) => check(value, shape, &here)?,
             Named(shape) => {
                 let Node::Object(named) = value else {
-                    return Err(format!("{here}: must be an object"));
+                    return Err(not_an_object(&here));
                 };
                 for (name, member) in named {
                     check(member, shape, &join(&here, name))?;
@@ -133,8 +138,12 @@ fn check(node: &Node, shape: &Shape, path: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn place(path: &str) -> &str {
-    if path.is_empty() { "the file" } else { path }
+/// The value of a path that must be an object; only for paths below the whole file, which is one.
+fn not_an_object(path: &str) -> Message {
+    say!(
+        "{path}: must be an object",
+        "{path}: オブジェクトでなければなりません"
+    )
 }
 
 /// `path.key`, for messages.

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{Authentication, HeartbeatOn, Profile, Secrets, parse};
+use super::{Authentication, HeartbeatOn, Message, Profile, Secrets, parse};
+use crate::flow::sql::message::Language;
 
 fn environment(name: &str) -> Option<String> {
     match name {
@@ -13,7 +14,7 @@ fn environment(name: &str) -> Option<String> {
     }
 }
 
-fn load(json: &str) -> Result<Profile, String> {
+fn load(json: &str) -> Result<Profile, Message> {
     parse(json.as_bytes(), None, Secrets::Resolve, &environment)
 }
 
@@ -151,7 +152,13 @@ fn mistakes_name_their_key() {
         ),
     ] {
         let error = load(&json).expect_err(&json);
-        assert!(error.starts_with(message), "{json}\n{error}");
+        let english = error.text(Language::English);
+        assert!(english.starts_with(message), "{json}\n{error}");
+        // The same key in Japanese, with words of its own.
+        let japanese = error.text(Language::Japanese);
+        assert!(!japanese.is_ascii() && japanese != english, "{json}\n{japanese}");
+        let key = english.split_once(": ").map_or("", |(key, _)| key);
+        assert!(key.contains(' ') || japanese.contains(key), "{json}\n{japanese}");
     }
 }
 
@@ -180,7 +187,7 @@ fn names_that_sql_cannot_tell_apart_are_refused() {
     let json = with(r#","apps":{"受注a":{"id":1},"受注A":{"id":2}}"#);
     let error = load(&json).expect_err("refused");
     assert_eq!(
-        error,
+        error.to_string(),
         "profiles.p.apps: \"受注A\" and \"受注a\" are one name in SQL"
     );
 }
@@ -263,7 +270,9 @@ proptest! {
         chars.splice(from..to, insert.chars());
         let mutated: String = chars.into_iter().collect();
         if let Err(error) = load(&mutated) {
-            prop_assert!(!error.contains("secret"), "{error}");
+            for language in [Language::English, Language::Japanese] {
+                prop_assert!(!error.text(language).contains("secret"), "{error}");
+            }
         }
     }
 }
