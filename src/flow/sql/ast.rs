@@ -89,6 +89,17 @@ impl Comparison {
         }
     }
 
+    /// The operator that says the same with the sides exchanged.
+    pub fn turned_round(self) -> Self {
+        match self {
+            Self::Equal | Self::NotEqual => self,
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+        }
+    }
+
     /// Decides by an ordering.
     pub fn accepts(self, ordering: std::cmp::Ordering) -> bool {
         match self {

@@ -46,6 +46,12 @@ pub mod code {
     pub const PLAIN_INSERT: &str = "KSQL1305";
     /// Server-side time function.
     pub const SERVER_TIME: &str = "KSQL1306";
+    /// A function of kintone in a condition that cannot be sent as it is (LNG-62).
+    pub const FUNCTION_NOT_PUSHED: &str = "WHERE_KINTONE_FUNCTION_REQUIRES_EXACT_PUSHDOWN";
+    /// A relative date in a condition that cannot be sent as it is (LNG-62).
+    pub const RELATIVE_NOT_PUSHED: &str = "WHERE_RELATIVE_DATE_REQUIRES_EXACT_PUSHDOWN";
+    /// A keyword search in a condition that cannot be sent as it is (LNG-50).
+    pub const KEYWORD_NOT_PUSHED: &str = "WHERE_KLIKE_REQUIRES_EXACT_PUSHDOWN";
 }
 
 /// A finding before its byte offset has become a position; small enough to be returned by every parser function.

@@ -8,6 +8,7 @@ use crate::flow::calendar::{
 };
 use crate::flow::exec::EngineError;
 use crate::flow::sql::ast::{Comparison, Condition, Expr, InList, Name, ServerFunction};
+use crate::flow::sql::diagnostic::code::{FUNCTION_NOT_PUSHED, KEYWORD_NOT_PUSHED, RELATIVE_NOT_PUSHED};
 use crate::flow::sql::message::say;
 use crate::flow::sql::position::Span;
 use crate::flow::sql::render;
@@ -28,12 +29,6 @@ pub const OPERATOR_INVALID: &str = "WHERE_OPERATOR_INVALID_FOR_FIELD_TYPE";
 pub const FUNCTION_WRONG_TYPE: &str = "WHERE_KINTONE_FUNCTION_FIELD_TYPE_UNSUPPORTED";
 /// A relative date on a field whose type it does not have (LNG-62).
 pub const RELATIVE_WRONG_TYPE: &str = "WHERE_RELATIVE_DATE_FIELD_TYPE_UNSUPPORTED";
-/// A function of kintone in a condition that cannot be sent as it is (LNG-62).
-pub const FUNCTION_NOT_PUSHED: &str = "WHERE_KINTONE_FUNCTION_REQUIRES_EXACT_PUSHDOWN";
-/// A relative date in a condition that cannot be sent as it is (LNG-62).
-pub const RELATIVE_NOT_PUSHED: &str = "WHERE_RELATIVE_DATE_REQUIRES_EXACT_PUSHDOWN";
-/// A keyword search in a condition that cannot be sent as it is (LNG-50).
-pub const KEYWORD_NOT_PUSHED: &str = "WHERE_KLIKE_REQUIRES_EXACT_PUSHDOWN";
 
 impl Binder<'_> {
     /// Binds a condition.

@@ -108,12 +108,15 @@ impl Parser<'_> {
         {
             self.advance();
             let right = self.right()?;
-            return Ok(Condition::Compare(
-                left,
-                operator,
-                right,
-                start.to(self.previous()),
-            ));
+            let span = start.to(self.previous());
+            // `TODAY() = day` is `day = TODAY()`, which kintone understands (LNG-62).
+            return Ok(match (self.server_call(&left), &right) {
+                (Some(function), Expr::Column(_)) => {
+                    let function = Expr::Server(function);
+                    Condition::Compare(right, operator.turned_round(), function, span)
+                }
+                _ => Condition::Compare(left, operator, right, span),
+            });
         }
         if self.eat_word("BETWEEN") {
             let low = self.right()?;

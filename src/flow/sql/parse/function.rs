@@ -55,6 +55,11 @@ const WEEKDAYS: [&str; 7] = [
     "SATURDAY",
 ];
 
+/// Whether kintone has a function of this name, in upper case, which in WHERE nobody else evaluates (LNG-62).
+pub fn is_server_function(name: &str) -> bool {
+    SERVER.iter().any(|(server, _)| *server == name)
+}
+
 impl Parser<'_> {
     /// A call; the current token is its name, the next one `(`.
     pub(super) fn call(&mut self) -> Parse<Expr> {
@@ -81,7 +86,7 @@ impl Parser<'_> {
             ));
         }
         let Some(found) = function::lookup(&name) else {
-            return Err(if SERVER.iter().any(|(server, _)| *server == name) {
+            return Err(if is_server_function(&name) {
                 Problem::syntax(
                     start,
                     say!(
@@ -250,6 +255,19 @@ impl Parser<'_> {
             arguments,
             span: start.to(end),
         }))
+    }
+
+    /// A function of the clock that was read as a value of the WHERE, as kintone's function of that name.
+    pub(super) fn server_call(&self, value: &Expr) -> Option<ServerFunction> {
+        match value {
+            // Those that are values as well take no arguments.
+            Expr::Call(name, _, span) if self.in_where && is_server_function(name) => Some(ServerFunction {
+                name: name.clone(),
+                arguments: Vec::new(),
+                span: *span,
+            }),
+            _ => None,
+        }
     }
 
     fn one_of(&mut self, words: &[&str]) -> Parse<String> {

@@ -9,6 +9,8 @@ mod query;
 mod select;
 mod statement;
 
+pub use function::is_server_function;
+
 use super::ast::{AppRef, Name, Statement};
 use super::diagnostic::{Problem, code};
 use super::lex::{Token, TokenKind};

@@ -6,6 +6,7 @@ use crate::flow::sql::ast::{
 };
 use crate::flow::sql::diagnostic::{Problem, code};
 use crate::flow::sql::message::say;
+use crate::flow::sql::parse::is_server_function;
 use crate::flow::sql::walk::{self, Part};
 
 /// Number of result columns, unless a wildcard hides it.
@@ -237,6 +238,7 @@ impl Checker {
             Part::Value(Expr::Case(case, _)) => {
                 for (condition, _) in &case.branches {
                     self.operands(condition);
+                    self.refuse_keywords(condition);
                 }
             }
             Part::Query(query) => queries.push(query),
@@ -352,10 +354,32 @@ impl Checker {
         }
     }
 
-    /// A condition outside WHERE.
+    /// A condition outside WHERE: CASE, HAVING, CHECK.
     pub(super) fn condition(&mut self, condition: &Condition, ctes: &[&str]) {
         self.condition_parts(condition, ctes);
         self.operands(condition);
+        self.refuse_keywords(condition);
+    }
+
+    /// Only kintone searches for keywords, and it sees nothing but WHERE (LNG-50).
+    fn refuse_keywords(&mut self, condition: &Condition) {
+        match condition {
+            Condition::And(parts) | Condition::Or(parts) => {
+                for part in parts {
+                    self.refuse_keywords(part);
+                }
+            }
+            Condition::Not(inner, _) => self.refuse_keywords(inner),
+            Condition::Keyword { span, .. } => self.report(Problem::error(
+                code::KEYWORD_NOT_PUSHED,
+                *span,
+                say!(
+                    "only kintone can decide KLIKE, and only as a part of WHERE joined to the rest with AND",
+                    "KLIKE は kintone でしか評価できません。WHERE の中で、ほかの条件と AND でつないで書いてください"
+                ),
+            )),
+            _ => {}
+        }
     }
 
     fn condition_parts(&mut self, condition: &Condition, ctes: &[&str]) {
@@ -440,7 +464,8 @@ impl Checker {
 
     /// WHERE: no aggregate; kintone's time functions are noted (LNG-62).
     pub(super) fn where_condition(&mut self, condition: &Condition, ctes: &[&str]) {
-        self.condition(condition, ctes);
+        self.condition_parts(condition, ctes);
+        self.operands(condition);
         let mut server: Option<&ServerFunction> = None;
         walk::condition(condition, &mut |part| match part {
             Part::Value(inner @ Expr::Aggregate(_)) => {
@@ -455,6 +480,22 @@ impl Checker {
                     .hint(say!(
                         "put the condition into HAVING",
                         "集計後の条件は HAVING に書いてください"
+                    )),
+                );
+            }
+            Part::Value(Expr::Call(name, _, span)) if is_server_function(name) => {
+                self.report(
+                    Problem::error(
+                        code::FUNCTION_NOT_PUSHED,
+                        *span,
+                        say!(
+                            "{name}() in WHERE is evaluated by kintone and stands alone beside a comparison with a field",
+                            "WHERE の {name}() は kintone が評価する関数で、フィールドとの比較の片側に単独でのみ書けます"
+                        ),
+                    )
+                    .hint(say!(
+                        "write field = {name}(), or use an as-of function or a variable",
+                        "フィールド = {name}() と書くか、基準時刻の関数か変数を使ってください"
                     )),
                 );
             }
