@@ -227,7 +227,8 @@ impl Dml<'_, '_> {
             relation: Arc::clone(&relation),
             map,
         };
-        let numeric = is_numeric(&update.scope.kind(target)) && is_numeric(&update.scope.kind(key));
+        // The target's type decides, as of every left side (LNG-45): the texts of a source may be numbers.
+        let numeric = is_numeric(&update.scope.kind(target));
         let mut rows = HashMap::new();
         let mut evaluator = Evaluator::new();
         let mut pulse = Pulse::rows(self.reader.observer());

@@ -9,6 +9,7 @@ use crate::flow::plan::query::{BoundCte, BoundQuery, CteBody, Parameter, Recursi
 use crate::flow::plan::scalar::Scalar;
 use crate::flow::plan::series::Series;
 use crate::flow::sql::message::say;
+use crate::flow::value::selection;
 
 use super::EngineError;
 use super::arrange;
@@ -270,12 +271,21 @@ pub(super) fn enough(parameter: &Parameter) -> BoundQuery {
     query
 }
 
+/// The elements that a subquery lists for IN: of a cell that holds several values each one (LNG-48).
+fn listed(rows: &Relation) -> Vec<String> {
+    let cells = (0..rows.rows()).map(|row| rows.cell(row, 0));
+    let column = rows.columns().first();
+    if !column.is_some_and(|column| column.kind.is_multi_value()) {
+        return cells.map(str::to_owned).collect();
+    }
+    let elements = cells.flat_map(|cell| cell.split(selection::SEPARATOR));
+    elements.map(str::to_owned).collect()
+}
+
 fn filled(rows: &Relation, wanted: Wanted) -> Result<Filled, EngineError> {
     match wanted {
         Wanted::Existence => Ok(Filled::Exists(rows.rows() > 0)),
-        Wanted::List => Ok(Filled::List(
-            (0..rows.rows()).map(|row| rows.cell(row, 0).to_owned()).collect(),
-        )),
+        Wanted::List => Ok(Filled::List(listed(rows))),
         Wanted::Scalar => {
             if rows.rows() == 0 {
                 return Err(EngineError::argument(say!(
