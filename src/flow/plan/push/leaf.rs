@@ -5,7 +5,8 @@ use crate::flow::calendar::{is_canonical_date, is_canonical_datetime, is_canonic
 use crate::flow::sql::ast::Comparison;
 use crate::flow::value::{is_number, plain_decimal};
 
-use super::{LATER, PushField, Sent, quoted};
+use super::part::Sent;
+use super::{LATER, PushField, quoted};
 use crate::flow::plan::scalar::Scalar;
 use crate::flow::plan::types::Type;
 
