@@ -3,9 +3,13 @@
 
 use std::process::Output;
 
+use serde_json::{Value as Json, json};
+
 use crate::archive::ABANDON;
 use crate::desk::{Desk, assert_done, assert_refused, id};
 use crate::network::{NodeSpec, said, text};
+use crate::operator::type_command;
+use crate::sandbox::STATE;
 
 /// `a` has succeeded and must not be repeated; `b` fails once.
 fn half_done(name: &str) -> Desk {
@@ -38,8 +42,118 @@ fn assert_names(output: &Output, record: u64, field: &str, stored: &str, expecte
     assert!(all[at + named.len()..].starts_with(expected), "{expected}\n{all}");
 }
 
+/// Refused by a start that names what was edited, and done again once it was put back; no job runs meanwhile.
+fn check_start(desk: &Desk, record: &Json, field: &str, value: &Json, code: &str, told: &[&str]) {
+    let was = &record[field]["value"];
+    let put = |value: &Json| {
+        desk.sandbox
+            .edit(STATE.0, id(record), &json!({ field: { "value": value } }));
+    };
+    put(value);
+    let executed = desk.space.executions().len();
+    let output = resume(desk);
+    assert_refused(&output, code);
+    let all = said(&output);
+    for words in [&[&format!("record {} of the state app", id(record)), field], told].concat() {
+        assert!(all.contains(words), "{field}: no {words}\n{all}");
+    }
+    assert!(!all.contains("was changed since"), "{all}");
+    assert_eq!(desk.space.executions().len(), executed, "{field}: a job ran");
+    assert!(desk.book().held_locks.is_empty());
+    put(was);
+}
+
+#[test]
+fn an_edited_profile_or_bundle_is_named_and_blamed_on_nobody_else() {
+    let desk = half_done("edited_hashes");
+    let run = desk.run();
+    let zeros = json!("0".repeat(64));
+    let mut snapshot: Json = serde_json::from_str(text(&run, "resolved_profile_snapshot")).expect("JSON");
+    snapshot["timezone"] = json!("UTC");
+    let required = "RECONCILIATION_REQUIRED";
+    for (field, value, code, told) in [
+        (
+            "resolved_profile_sha256",
+            &zeros,
+            "PROFILE_SNAPSHOT_MISMATCH",
+            text(&run, "resolved_profile_sha256"),
+        ),
+        (
+            "resolved_profile_snapshot",
+            &json!(snapshot.to_string()),
+            required,
+            "RECORD_EDITED",
+        ),
+        (
+            "source_bundle_sha256",
+            &zeros,
+            "BUNDLE_HASH_MISMATCH",
+            text(&run, "source_bundle_sha256"),
+        ),
+        (
+            "definition_sha256",
+            &zeros,
+            required,
+            text(&run, "definition_sha256"),
+        ),
+        ("definition_schema_version", &json!("2"), required, "expected '1'"),
+    ] {
+        check_start(&desk, &run, field, value, code, &[told]);
+    }
+    assert_done(&resume(&desk));
+}
+
+#[test]
+fn a_run_without_its_bundle_is_a_decision_until_it_is_closed() {
+    let desk = half_done("edited_attachment");
+    let run = desk.run();
+    desk.sandbox.edit(
+        STATE.0,
+        id(&run),
+        &json!({ "source_bundle_attachment": { "value": [] } }),
+    );
+    let output = resume(&desk);
+    assert_refused(&output, "RECONCILIATION_REQUIRED");
+    let hash = text(&run, "source_bundle_sha256");
+    assert_names(
+        &output,
+        id(&run),
+        "source_bundle_attachment",
+        "",
+        &format!("the bundle with SHA-256 {hash}"),
+    );
+    let status = desk.status();
+    assert_eq!(status["situation"], "DECISION", "{status:#}");
+    let actions = status["next_actions"].as_array().expect("a list");
+    let [abandon] = actions.as_slice() else {
+        panic!("{status:#}")
+    };
+    assert_done(&type_command(
+        &desk.space,
+        abandon["command"].as_str().expect("a command"),
+    ));
+    assert_eq!(desk.status()["situation"], "ARCHIVED");
+}
+
+#[test]
+fn a_job_that_differs_from_its_attempts_is_found_on_the_side_that_was_saved() {
+    let desk = half_done("edited_job");
+    let job = text(&desk.state("a"), "job_id").to_owned();
+    check(&desk, &desk.state("a"), "job_id", "other", &format!("'{job}'"));
+    assert_done(&resume(&desk));
+    let desk = half_done("edited_attempt_job");
+    let attempt = desk.book().attempts.swap_remove(0);
+    desk.edit_audit(&attempt, "job_id", "other");
+    let named = format!(
+        "NODE_ATTEMPT record {} of the audit app was edited: field job_id is 'other'",
+        id(&attempt)
+    );
+    assert!(said(&resume(&desk)).contains(&named), "{}", said(&resume(&desk)));
+    assert!(desk.status().to_string().contains(&named));
+}
+
 /// Refused, named by start and status, nothing done; then the value is put back and the Run goes on.
-fn check(desk: &Desk, record: &serde_json::Value, field: &str, value: &str, expected: &str) {
+fn check(desk: &Desk, record: &Json, field: &str, value: &str, expected: &str) {
     let was = text(record, field).to_owned();
     desk.edit_state(record, field, value);
     let (before, executed) = (records(desk), desk.space.executions().len());
@@ -167,7 +281,7 @@ fn an_edit_while_a_node_runs_is_found_by_the_next_write() {
 
 #[test]
 fn an_invocation_that_vanished_or_was_edited_keeps_neither_the_result_nor_the_lock() {
-    type Edit = fn(&Desk, &serde_json::Value);
+    type Edit = fn(&Desk, &Json);
     let edits: &[Edit] = &[
         |desk, record| desk.delete_audit(record),
         |desk, record| desk.edit_audit(record, "status", "FAILED"),

@@ -10,6 +10,7 @@ use std::fmt;
 
 use super::classify::PREPARE_FAILED;
 use super::reconcile::Records;
+use crate::flownet::definition::Node;
 use crate::flownet::key::{self, KeyError};
 use crate::flownet::record::read::app_of;
 use crate::flownet::record::run::RECORD_TYPE as RUN;
@@ -51,7 +52,7 @@ impl fmt::Display for Edit {
 }
 
 /// A value as an edit names it.
-fn value(text: impl fmt::Display) -> String {
+pub fn value(text: impl fmt::Display) -> String {
     format!("'{text}'")
 }
 
@@ -191,7 +192,8 @@ pub fn run_status(records: &Records<'_>, computed: RunStatus) -> Option<Edit> {
     (!possible).then(|| of_run(run, "status", run.status, value(computed)))
 }
 
-fn of_run(run: &Run, field: &'static str, stored: impl fmt::Display, expected: String) -> Edit {
+/// The edit of a field of the Run.
+pub fn of_run(run: &Run, field: &'static str, stored: impl fmt::Display, expected: String) -> Edit {
     Edit {
         record_type: RUN,
         record_id: run.record_id,
@@ -208,11 +210,20 @@ pub fn run_key(run: &Run) -> Option<Edit> {
     Some(of_run(run, "record_key", &run.record_key, expected))
 }
 
+/// A Run that has lost its bundle, and still needs it.
+pub fn bundle(run: &Run) -> Option<Edit> {
+    let needed = run.status != RunStatus::Success && run.lifecycle == Lifecycle::Active;
+    let expected = || format!("the bundle with SHA-256 {}", run.bundle_sha256);
+    (needed && run.bundle_file_key.is_empty())
+        .then(|| of_run(run, "source_bundle_attachment", "", expected()))
+}
+
 /// Fields of the Run that never change, or follow from other records.
 pub fn run_fields(records: &Records<'_>) -> Vec<Edit> {
     let run = records.run;
     let mut edits = Vec::new();
     edits.extend(run_key(run));
+    edits.extend(bundle(run));
     if records.archived && run.lifecycle != Lifecycle::Archived {
         edits.push(of_run(
             run,
@@ -238,7 +249,36 @@ pub fn run_fields(records: &Records<'_>) -> Vec<Edit> {
     edits
 }
 
-/// Keys that are not those of the ids beside them (KEY-02, KEY-03).
+/// What the definition in the bundle says of a node, and its Node State does not.
+pub fn against_definition(state: &NodeState, node: &Node) -> Option<Edit> {
+    let flag = |b: bool| if b { "true" } else { "false" };
+    let fixed = [
+        ("job_id", state.job_id.as_str(), node.job_id.as_str()),
+        ("idempotent", flag(state.idempotent), flag(node.idempotent)),
+        ("trigger_rule", &state.trigger_rule, &node.trigger_rule),
+    ];
+    let (field, stored, expected) = fixed.into_iter().find(|(_, stored, defined)| stored != defined)?;
+    Some(of_state(state, field, stored, value(expected)))
+}
+
+/// A Node State and an Attempt of it name different jobs: the one that somebody saved is the one that was edited.
+fn job(state: &NodeState, attempt: &Attempt) -> Option<Edit> {
+    if state.job_id == attempt.job_id {
+        None
+    } else if state.revision == state.business_revision {
+        Some(Edit {
+            record_type: attempt::RECORD_TYPE,
+            record_id: attempt.record_id,
+            field: "job_id",
+            stored: attempt.job_id.clone(),
+            expected: value(&state.job_id),
+        })
+    } else {
+        Some(of_state(state, "job_id", &state.job_id, value(&attempt.job_id)))
+    }
+}
+
+/// Keys that are not those of the ids beside them (KEY-02, KEY-03), and jobs that are not those of their node.
 pub fn keys(records: &Records<'_>) -> Vec<(Option<String>, Edit)> {
     let mut edits = Vec::new();
     for state in records.states {
@@ -254,6 +294,10 @@ pub fn keys(records: &Records<'_>) -> Vec<(Option<String>, Edit)> {
                     of_state(state, field, stored, expected),
                 ));
             }
+        }
+        let mut own = records.attempts.iter().filter(|a| a.node_id == state.node_id);
+        if let Some(edit) = own.find_map(|a| job(state, a)) {
+            edits.push((Some(state.node_id.clone()), edit));
         }
     }
     let audit = |record_type, record_id, field, stored: &str, expected| Edit {

@@ -11,6 +11,7 @@ use super::aggregate::aggregate;
 use super::classify::PREPARE_FAILED;
 use super::edited::{self, Edit};
 use super::last_word::{LastWord, last_word};
+use crate::flownet::definition::Network;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus, Outcome, RunStatus};
 use crate::flownet::record::{Attempt, DecodeError, Invocation, NodeState, Resolution, Run};
 
@@ -153,10 +154,10 @@ pub fn examine(records: &Records<'_>) -> Examination {
 /// What never changes, and what follows from ids alone (D-09).
 fn examine_fixed(records: &Records<'_>, found: &mut Examination) {
     for edit in edited::run_fields(records) {
-        found.stop(edit_of("RECORD_EDITED", None, &edit));
+        found.stop(edit_of(None, &edit));
     }
     for (node_id, edit) in edited::keys(records) {
-        found.stop(edit_of("RECORD_EDITED", node_id, &edit));
+        found.stop(edit_of(node_id, &edit));
     }
     if edited::has_lost_its_states(records) {
         found.stop(Inconsistency {
@@ -188,9 +189,20 @@ pub fn state_missing(run_id: &str, node_id: &str) -> Inconsistency {
     }
 }
 
-fn edit_of(code: &'static str, node_id: Option<String>, edit: &Edit) -> Inconsistency {
+/// Node States that do not fit the definition that the Run was made with.
+pub fn against_definition(states: &[NodeState], network: &Network) -> Vec<Inconsistency> {
+    let edit = |state: &NodeState| {
+        let node = network.nodes.iter().find(|n| n.id == state.node_id)?;
+        let edit = edited::against_definition(state, node)?;
+        Some(edit_of(Some(state.node_id.clone()), &edit))
+    };
+    states.iter().filter_map(edit).collect()
+}
+
+/// A field that was edited, as a finding.
+pub fn edit_of(node_id: Option<String>, edit: &Edit) -> Inconsistency {
     Inconsistency {
-        code,
+        code: "RECORD_EDITED",
         node_id,
         detail: edit.to_string(),
         attempt_ids: Vec::new(),

@@ -16,7 +16,7 @@ use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::profile::{self, Description, Snapshot};
 use crate::flownet::record::status::{AttemptStatus, Lifecycle, Mode, NodeStatus, RunStatus};
 use crate::flownet::record::{Invocation, NodeState, Run, invocation};
-use crate::flownet::rule::edited;
+use crate::flownet::rule::edited::{self, Edit};
 use crate::flownet::rule::reconcile::{self, Inconsistency, Records};
 use crate::flownet::rule::schedule::Scope;
 use crate::flownet::rule::select::{self, Selection};
@@ -47,6 +47,9 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     }
     refuse_held(&all, &run, ctx.clock.now())?;
     refuse_finished(inside, &run)?;
+    if let Some(edit) = edited::bundle(&run) {
+        return Err(edited_run(&run, &edit));
+    }
     let description = refuse_drift(ctx, &run)?;
     let log_is_runners = prepare::log_is_runners(ctx, &description);
     let contents = schedule::download(ctx, &run, &run.bundle_sha256)?;
@@ -133,15 +136,46 @@ fn refuse_finished(inside: &Inside<'_>, run: &Run) -> Result<(), Failure> {
 /// The profile must be what it was when the Run was made (RUN-11).
 fn refuse_drift(ctx: &Context, run: &Run) -> Result<Description, Failure> {
     let description = prepare::describe(ctx)?;
-    let stored = Snapshot::parse(&run.profile_snapshot)?;
+    let snapshot = || description.snapshot().map(|now| now.to_json());
+    let stored = match Snapshot::parse(&run.profile_snapshot) {
+        Ok(stored) => stored,
+        Err(_) if run.profile_sha256 == description.sha256() => {
+            return Err(edited_snapshot(run, &snapshot()?));
+        }
+        Err(e) => return Err(e.into()),
+    };
     let differences = profile::compare(&stored, &run.profile_sha256, &description);
     if differences.is_empty() {
         return Ok(description);
     }
-    Err(
-        Failure::new("PROFILE_SNAPSHOT_MISMATCH", profile::mismatch_text(&differences))
-            .fact("run_id", &run.run_id),
-    )
+    // The hash covers more than the snapshot: where it fits, the profile is what it was.
+    if run.profile_sha256 == description.sha256() {
+        return Err(edited_snapshot(run, &snapshot()?));
+    }
+    let mut failure = Failure::new("PROFILE_SNAPSHOT_MISMATCH", profile::mismatch_text(&differences))
+        .fact("run_id", &run.run_id);
+    if snapshot().is_ok_and(|now| run.profile_snapshot == now) {
+        failure = failure.detail(format!(
+            "NETWORK_RUN record {} of the state app: field resolved_profile_sha256 is '{}', the profile has '{}' and fits \
+             the field resolved_profile_snapshot: either the hash was edited, or something was changed in the profile that \
+             only the hash covers",
+            run.record_id,
+            run.profile_sha256,
+            description.sha256()
+        ));
+    }
+    Err(failure)
+}
+
+fn edited_snapshot(run: &Run, expected: &str) -> Failure {
+    let stored = &run.profile_snapshot;
+    let edit = edited::of_run(run, "resolved_profile_snapshot", stored, edited::value(expected));
+    edited_run(run, &edit)
+}
+
+/// The Run contradicts itself, and the field that does is known (D-09).
+pub fn edited_run(run: &Run, edit: &Edit) -> Failure {
+    required(&run.run_id, &[reconcile::edit_of(None, edit)])
 }
 
 fn ledger(run: &Run, all: &mut Gathered) -> Result<Ledger, Failure> {
@@ -178,6 +212,11 @@ impl Course<'_> {
         let run_id = self.ledger.run.get().run_id.clone();
         let now = self.now();
         let started = edited::was_started(self.ledger.run.get());
+        let states: Vec<_> = self.ledger.nodes.iter().map(|e| e.get().clone()).collect();
+        let edits = reconcile::against_definition(&states, &self.network);
+        if !edits.is_empty() {
+            return Err(required(&run_id, &edits));
+        }
         let mut ordered = Vec::new();
         for node in &self.network.nodes {
             match self.ledger.nodes.iter().position(|e| e.get().node_id == node.id) {
@@ -186,28 +225,7 @@ impl Course<'_> {
                     return Err(required(&run_id, &[reconcile::state_missing(&run_id, &node.id)]));
                 }
                 None => ordered.push(Entry::fresh(new_state(&run_id, node, now)?)),
-                Some(at) => {
-                    let entry = self.ledger.nodes.swap_remove(at);
-                    let state = entry.get();
-                    let flag = |b: bool| if b { "true" } else { "false" };
-                    let fixed = [
-                        ("job_id", state.job_id.as_str(), node.job_id.as_str()),
-                        ("idempotent", flag(state.idempotent), flag(node.idempotent)),
-                        ("trigger_rule", &state.trigger_rule, &node.trigger_rule),
-                    ];
-                    if let Some((field, stored, expected)) = fixed.into_iter().find(|(_, a, b)| a != b) {
-                        let edit = edited::of_state(state, field, stored, format!("'{expected}'"));
-                        return Err(Failure::new(
-                            "RUN_SNAPSHOT_MISMATCH",
-                            format!(
-                                "Node State of '{}' does not fit the definition in the bundle: {edit}",
-                                node.id
-                            ),
-                        )
-                        .fact("run_id", &run_id));
-                    }
-                    ordered.push(entry);
-                }
+                Some(at) => ordered.push(self.ledger.nodes.swap_remove(at)),
             }
         }
         if let Some(foreign) = self.ledger.nodes.first() {

@@ -6,7 +6,8 @@ use super::context::Context;
 use super::failure::{Failure, Handed};
 use super::ledger::Ledger;
 use super::{Finish, gather, held};
-use crate::flownet::bundle::{self, Contents};
+use crate::flownet::bundle::{self, BundleError, Contents};
+use crate::flownet::canonical_json::sha256_hex;
 use crate::flownet::child::workdir::RunDirectory;
 use crate::flownet::definition::Network;
 use crate::flownet::lease::Lease;
@@ -302,5 +303,13 @@ pub fn download(ctx: &Context, run: &Run, expected_sha256: &str) -> Result<Conte
         .client
         .download(&ctx.state, &run.bundle_file_key, MAX_BUNDLE_BYTES)
         .map_err(|e| Failure::new("BUNDLE_UPLOAD_FAILED", format!("bundle download failed: {e}")))?;
-    Ok(bundle::open(&zip, expected_sha256)?)
+    bundle::open(&zip, expected_sha256).map_err(|e| match e {
+        BundleError::HashMismatch => Failure::from(e).detail(format!(
+            "NETWORK_RUN record {} of the state app: field source_bundle_sha256 is '{expected_sha256}', the file in \
+             source_bundle_attachment has '{}': one of the two was changed",
+            run.record_id,
+            sha256_hex(&zip)
+        )),
+        e => e.into(),
+    })
 }

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use super::context::Request;
 use super::failure::Failure;
+use super::resume::edited_run;
 use crate::flownet::bundle::Contents;
 use crate::flownet::canonical_json::sha256_hex;
 use crate::flownet::definition::files::sql_path;
 use crate::flownet::definition::{Network, load_stored};
 use crate::flownet::record::Run;
+use crate::flownet::rule::edited;
 
 /// Changed files that a remark names.
 const MOST_NAMED: usize = 3;
@@ -21,14 +23,23 @@ pub fn definition(run: &Run, contents: &Contents) -> Result<Network, Failure> {
             format!("the bundle of Run {}: {why}", run.run_id),
         )
     };
-    if sha256_hex(&contents.network_yaml) != run.definition_sha256 {
-        return Err(mismatch("its definition has another hash than the Run"));
+    // The bundle is the one of the Run's own hash, so that its definition is too.
+    let edit = |field, stored: &dyn std::fmt::Display, expected: &dyn std::fmt::Display| {
+        edited_run(run, &edited::of_run(run, field, stored, edited::value(expected)))
+    };
+    let sha256 = sha256_hex(&contents.network_yaml);
+    if sha256 != run.definition_sha256 {
+        return Err(edit("definition_sha256", &run.definition_sha256, &sha256));
     }
     let network = load_stored(&contents.network_yaml)
         .network
         .ok_or_else(|| mismatch("its definition is not valid"))?;
-    if network.network_id != run.network_id || network.schema_version != run.definition_schema_version {
-        return Err(mismatch("its definition belongs to another network or format"));
+    if network.schema_version != run.definition_schema_version {
+        let (stored, expected) = (&run.definition_schema_version, &network.schema_version);
+        return Err(edit("definition_schema_version", stored, expected));
+    }
+    if network.network_id != run.network_id {
+        return Err(mismatch("its definition belongs to another network"));
     }
     Ok(network)
 }

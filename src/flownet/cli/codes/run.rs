@@ -338,14 +338,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     refused(
         "PROFILE_SNAPSHOT_MISMATCH",
         text(
-            "The profile was changed since the Run began; a Run keeps the profile it began with.",
-            "Run の開始後にプロファイルが変わりました。Run は開始時のプロファイルで実行します。",
+            "The profile is not the one in the record of the Run, which keeps the profile it began with.",
+            "プロファイルが Run のレコードのものと一致しません。Run は開始時のプロファイルで実行します。",
         ),
         &[
             step(
                 "",
-                "restore the profile as it was, or",
-                "プロファイルを元に戻す。または次のコマンドを使う",
+                "put back the profile, or the field that is named above, as it was; or",
+                "プロファイルまたは上に示したフィールドを元に戻す。または次のコマンドを使う",
             ),
             ABANDON,
             CORRECTION_KEY,
@@ -363,8 +363,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     refused(
         "BUNDLE_HASH_MISMATCH",
         text(
-            "The stored bundle was changed.",
-            "保存済みバンドルが変更されています。",
+            "The stored bundle does not have the hash that the Run keeps of it.",
+            "保存済みバンドルが Run に記録されたハッシュと一致しません。",
         ),
         &[SHOW_RUN, ABANDON, CORRECTION_KEY],
     ),
