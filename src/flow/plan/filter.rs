@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::flow::sql::ast::Comparison;
+use crate::flow::sql::position::Span;
 use crate::flow::value::{CompareMode, LikePattern, canonical_number};
 
 use super::scalar::{ColumnId, Scalar};
@@ -164,6 +165,8 @@ pub struct ServerTest {
     pub right: String,
     /// Error code when the test cannot be sent.
     pub reason: &'static str,
+    /// Where it stands.
+    pub span: Span,
 }
 
 /// Operators of [`ServerTest`].
