@@ -16,6 +16,8 @@ pub const RECORD_TYPE: &str = "ATTEMPT_RESOLUTION";
 pub struct Resolution {
     /// kintone's record number: the order of resolutions of one attempt.
     pub record_id: u64,
+    /// kintone's revision: 1 unless somebody saved the record, which is written once.
+    pub revision: u64,
     /// `RES:<hash>`.
     pub record_key: String,
     /// Resolved attempt.
@@ -40,6 +42,7 @@ impl Resolution {
         let text = |key: &str| reason.get(key).and_then(Value::as_str).map(str::to_owned);
         Ok(Self {
             record_id: record.id(),
+            revision: record.revision(),
             record_key: r.text("record_key"),
             requested_by: r.text("requested_by"),
             attempt_id: r.required("attempt_id")?,

@@ -15,7 +15,9 @@ use crate::flownet::key::{self, KeyError};
 use crate::flownet::record::read::app_of;
 use crate::flownet::record::run::RECORD_TYPE as RUN;
 use crate::flownet::record::status::{AttemptStatus, Lifecycle, Mode, NodeStatus, Outcome, RunStatus};
-use crate::flownet::record::{Attempt, Invocation, NodeState, Run, attempt, invocation, node_state};
+use crate::flownet::record::{
+    Attempt, Invocation, NodeState, Resolution, Run, attempt, invocation, node_state, resolution,
+};
 use crate::flownet::time::Timestamp;
 
 #[cfg(test)]
@@ -136,6 +138,67 @@ pub fn status(
         None if never_ran => NodeStatus::Waiting,
         None => latest.status.as_node(),
     })
+}
+
+/// An Attempt whose status is not the one that goes with its result code: both are written in one request (REC-23, ATT-05).
+pub fn ended_otherwise(attempt: &Attempt) -> Option<Edit> {
+    use AttemptStatus::{Cancelled, Failed, Running, Success, Unknown};
+    let code = attempt.result_code.as_str();
+    let expected = match code {
+        "PENDING" => Running,
+        "OK" | "NO_DATA" => Success,
+        PREPARE_FAILED => Cancelled,
+        // Every other code is an end without success; a blank one says nothing.
+        _ if !code.is_empty() && matches!(attempt.status, Running | Success) => match code {
+            "CANCELLED" => Cancelled,
+            "NO_EXECUTION_RESULT" | "INVALID_EXECUTION_RESULT" | "FORCED_TERMINATION" => Unknown,
+            _ => Failed,
+        },
+        _ => attempt.status,
+    };
+    let text = format!("'{expected}', which goes with its result_code {code}");
+    (attempt.status != expected).then(|| of_attempt(attempt, text))
+}
+
+/// Puts the blame on the record that somebody saved: a Node State whose revision is that of its last write was not edited,
+/// so what contradicts it was. `resolution` is what people resolved about `attempt` last.
+pub fn blame(edit: Edit, state: &NodeState, attempt: &Attempt, resolution: Option<&Resolution>) -> Edit {
+    let saved = state.revision != state.business_revision;
+    let resolution = resolution.filter(|r| r.revision > 1);
+    match (saved, resolution) {
+        (false, Some(resolution)) => Edit {
+            record_type: resolution::RECORD_TYPE,
+            record_id: resolution.record_id,
+            field: "resolved_outcome",
+            stored: resolution.outcome.to_string(),
+            expected: value(state.status),
+        },
+        (false, None) => of_attempt(
+            attempt,
+            format!(
+                "an end that leaves its node {}, or an ATTEMPT_RESOLUTION record that says so and was deleted",
+                state.status
+            ),
+        ),
+        (true, Some(resolution)) => Edit {
+            expected: format!(
+                "{}; or ATTEMPT_RESOLUTION record {} of the audit app was edited, which was saved as well",
+                edit.expected, resolution.record_id
+            ),
+            ..edit
+        },
+        (true, None) => edit,
+    }
+}
+
+fn of_attempt(attempt: &Attempt, expected: String) -> Edit {
+    Edit {
+        record_type: attempt::RECORD_TYPE,
+        record_id: attempt.record_id,
+        field: "status",
+        stored: attempt.status.to_string(),
+        expected,
+    }
 }
 
 /// Can a resume or a rerun have set the node back after this attempt (SEL-01, RRF-02, RRF-05)?

@@ -44,6 +44,7 @@ mod tests {
     fn said(record_id: u64, outcome: Outcome, replaces: Option<&str>) -> Resolution {
         Resolution {
             record_id,
+            revision: 1,
             record_key: format!("RES:{record_id}"),
             attempt_id: "a".into(),
             outcome,

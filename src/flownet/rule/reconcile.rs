@@ -139,8 +139,15 @@ pub fn examine(records: &Records<'_>) -> Examination {
             });
         }
     }
+    for attempt in records.attempts {
+        if let Some(edit) = edited::ended_otherwise(attempt) {
+            // It proves nothing about its node.
+            found.stop(edit_of(Some(attempt.node_id.clone()), &edit));
+            unsafe_nodes.insert(&attempt.node_id);
+        }
+    }
     for state in records.states {
-        if !examine_state(records, state, &mut found) {
+        if !unsafe_nodes.contains(state.node_id.as_str()) && !examine_state(records, state, &mut found) {
             unsafe_nodes.insert(&state.node_id);
         }
     }
@@ -410,17 +417,20 @@ fn latest<'a>(state: &NodeState, own: &[&'a Attempt]) -> Option<&'a Attempt> {
 /// A node at rest: its status must be one that its newest attempt, or a person's word about it, can have left.
 fn examine_rest(records: &Records<'_>, state: &NodeState, own: &[&Attempt], found: &mut Examination) -> bool {
     let latest = latest(state, own);
-    let said: Vec<Outcome> = records
+    let own: Vec<&Resolution> = records
         .resolutions
         .iter()
         .filter(|r| latest.is_some_and(|a| a.attempt_id == r.attempt_id))
-        .map(|r| r.outcome)
         .collect();
+    let said: Vec<Outcome> = own.iter().map(|r| r.outcome).collect();
     let Some(edit) = edited::status(state, latest, &said, records.invocations) else {
         return true;
     };
     found.stop(match latest {
-        Some(attempt) => mismatch(state, attempt.status, &edit, &[attempt]),
+        Some(attempt) => {
+            let edit = edited::blame(edit, state, attempt, own.last().copied());
+            mismatch(state, attempt.status, &edit, &[attempt])
+        }
         None => finding("STATE_ATTEMPT_STATUS_MISMATCH", state, edit.to_string(), &[]),
     });
     false

@@ -386,13 +386,31 @@ fn each_edited_field_is_named_with_what_it_must_say() {
         }),
         (
             "STATE_ATTEMPT_STATUS_MISMATCH",
-            "field status is 'FAILED', expected 'SUCCESS'",
-            |_, s, _| s.status = NodeStatus::Failed,
+            "NODE_STATE record 7 of the state app was edited: field status is 'FAILED', expected 'SUCCESS'",
+            |_, s, _| {
+                s.status = NodeStatus::Failed;
+                s.revision += 1;
+            },
+        ),
+        (
+            "RECORD_EDITED",
+            "NODE_ATTEMPT record 20 of the audit app was edited: field status is 'FAILED', expected 'SUCCESS', which goes \
+             with its result_code OK",
+            |_, _, a| a.status = AttemptStatus::Failed,
+        ),
+        (
+            "RECORD_EDITED",
+            "field status is 'SUCCESS', expected 'RUNNING', which goes with its result_code PENDING",
+            |_, _, a| a.result_code = "PENDING".into(),
         ),
         (
             "STATE_ATTEMPT_STATUS_MISMATCH",
-            "field status is 'SUCCESS', expected 'FAILED'",
-            |_, _, a| a.status = AttemptStatus::Failed,
+            "NODE_ATTEMPT record 20 of the audit app was edited: field status is 'FAILED', expected an end that leaves its \
+             node SUCCESS",
+            |_, _, a| {
+                a.status = AttemptStatus::Failed;
+                a.result_code = "SQL_ERROR".into();
+            },
         ),
         (
             "STATE_ATTEMPT_STATUS_MISMATCH",
@@ -439,6 +457,7 @@ fn a_run_cannot_say_more_than_its_nodes_ever_were() {
     let failed = look(|_, s, a| {
         s.status = NodeStatus::Failed;
         a.status = AttemptStatus::Failed;
+        a.result_code = "SQL_ERROR".into();
     });
     let detail = &failed.unrepairable.first().expect("an edit").detail;
     assert!(
@@ -446,4 +465,51 @@ fn a_run_cannot_say_more_than_its_nodes_ever_were() {
         "{detail}"
     );
     assert_eq!(failed.repairs, vec![], "nobody acts on it");
+}
+
+/// A Node State that nobody saved is right; the Resolution that somebody saved is not.
+#[test]
+fn the_record_that_was_saved_is_blamed() {
+    let blamed = |state_saved, resolution_revision| {
+        let (run, state) = (
+            sample(RunStatus::Failed),
+            a_state(NodeStatus::Failed, 1, false, state_saved),
+        );
+        let attempt = an_attempt(AttemptStatus::Unknown, "NO_EXECUTION_RESULT", true);
+        let resolution = Resolution {
+            record_id: 30,
+            revision: resolution_revision,
+            record_key: "RES:1".into(),
+            attempt_id: "a1".into(),
+            outcome: Outcome::Success,
+            requested_by: String::new(),
+            resolution_type: String::new(),
+            resolved_at: NOW.into(),
+            replaces: None,
+        };
+        let found = examine(&Records {
+            run: &run,
+            states: &[state],
+            attempts: &[attempt],
+            resolutions: &[resolution],
+            invocations: &[],
+            archived: false,
+            damaged: &[],
+            invocation_id: "",
+        });
+        let details: Vec<String> = found.unrepairable.into_iter().map(|i| i.detail).collect();
+        details.join("\n")
+    };
+    let resolution = "ATTEMPT_RESOLUTION record 30 of the audit app was edited: field resolved_outcome is 'SUCCESS', \
+                      expected 'FAILED'";
+    assert!(blamed(false, 2).contains(resolution), "{}", blamed(false, 2));
+    let state =
+        "NODE_STATE record 7 of the state app was edited: field status is 'FAILED', expected 'SUCCESS'";
+    assert!(blamed(true, 1).ends_with(state), "{}", blamed(true, 1));
+    let both = "or ATTEMPT_RESOLUTION record 30 of the audit app was edited";
+    assert!(
+        blamed(true, 2).contains(state) && blamed(true, 2).contains(both),
+        "{}",
+        blamed(true, 2)
+    );
 }

@@ -104,7 +104,12 @@ impl World {
             for number in 1..=count {
                 let last = number == count;
                 let is = end.filter(|_| last).unwrap_or(AttemptStatus::Failed);
-                attempts.push(attempt(&node, number, is, "SQL_ERROR"));
+                let code = match is {
+                    AttemptStatus::Running => "PENDING",
+                    AttemptStatus::Success => "OK",
+                    _ => "SQL_ERROR",
+                };
+                attempts.push(attempt(&node, number, is, code));
             }
             let mut state = state(&node, *status, *idempotent, count);
             if *status == NodeStatus::Blocked && i > 0 {

@@ -69,6 +69,7 @@ fn story() -> impl Strategy<Value = Story> {
             resolutions: resolutions
                 .into_iter()
                 .map(|(node, number, outcome)| Resolution {
+                    revision: 1,
                     record_id: number,
                     record_key: String::new(),
                     replaces: None,
