@@ -1,6 +1,6 @@
 //! archive-run (OPR-36 to OPR-41), and Runs that are abandoned.
 
-use std::process::{Child, Output};
+use std::process::Output;
 
 use serde_json::{Value as Json, json};
 
@@ -349,24 +349,10 @@ fn killed(name: &str) -> Desk {
         "match": {"method": "POST", "path": "/k/v1/bulkRequest.json"}, "nth": 1, "times": 1, "action": "hold_before"
     }));
     let archiving = desk.start_archive(&[]);
-    kill(&desk, archiving);
+    desk.kill(archiving);
     let held = desk.book().held_locks;
     assert!(text(&held[0], "status_reason").starts_with("owner_instance_id=local-pid://"));
     desk
-}
-
-/// Kills a command that waits for its answer; the request is dropped.
-fn kill(desk: &Desk, mut command: Child) {
-    let parked = desk.sandbox.wait_for_hold();
-    command.kill().expect("kill -9");
-    command.wait().expect("reaped");
-    desk.sandbox.send(
-        &[],
-        "POST",
-        "/_control/release",
-        &json!({"id": parked, "action": "drop"}),
-    );
-    desk.sandbox.wait_for_no_hold();
 }
 
 /// The lock of a dead owner was taken on proof, with the audit record of D-08.
@@ -464,7 +450,7 @@ fn the_run_of_a_dead_start_goes_on_after_an_archive() {
         "nth": 1, "times": 1, "action": "hold_before"
     }));
     let start = desk.space.start(&["--business-key", "k2"]);
-    kill(&desk, start);
+    desk.kill(start);
     let archived = desk.archive(&[]);
     assert_done(&archived);
     assert_reclaimed(&desk, &archived);

@@ -79,6 +79,20 @@ impl Desk {
         }
     }
 
+    /// Kills a command that waits for its answer; the request is dropped.
+    pub fn kill(&self, mut command: Child) {
+        let parked = self.sandbox.wait_for_hold();
+        command.kill().expect("kill -9");
+        command.wait().expect("reaped");
+        self.sandbox.send(
+            &[],
+            "POST",
+            "/_control/release",
+            &json!({"id": parked, "action": "drop"}),
+        );
+        self.sandbox.wait_for_no_hold();
+    }
+
     pub fn book(&self) -> Book {
         Book::read(&self.sandbox, &self.space.network_id)
     }

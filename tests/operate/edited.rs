@@ -299,3 +299,36 @@ fn an_invocation_that_vanished_or_was_edited_keeps_neither_the_result_nor_the_lo
         assert!(desk.book().held_locks.is_empty(), "the lock stays");
     }
 }
+
+/// A resume that did not reach the node which failed leaves it waiting; its file must still be the one it had read (IO-10).
+#[test]
+fn a_changed_input_is_noticed_by_whichever_resume_reaches_its_node() {
+    let desk = Desk::empty(
+        "changed_input",
+        &[NodeSpec::new("a", &[], &["FAILED", "SUCCESS"])],
+    );
+    let input = desk.space.dir.join("io/in/sales.csv");
+    std::fs::write(&input, "id\n1\n").expect("input");
+    let file = desk.space.network_file();
+    let yaml = std::fs::read_to_string(&file).expect("network");
+    let with_input = "    idempotent: true\n    inputs:\n      sales: sales.csv\n";
+    std::fs::write(&file, yaml.replace("    idempotent: true\n", with_input)).expect("network");
+    desk.space.run_network(&["--business-key", "k"]);
+    assert_eq!(desk.book().nodes()["a"], "FAILED");
+    // Killed after the node was set back and before it was tried again.
+    desk.sandbox.fault(&json!({
+        "match": {"method": "POST", "path": "/k/v1/bulkRequest.json", "contains": "NODE_ATTEMPT"},
+        "nth": 1, "times": 1, "action": "hold_before"
+    }));
+    let resume = desk.space.start(&["--business-key", "k", "--resume"]);
+    desk.kill(resume);
+    assert_eq!(desk.book().nodes()["a"], "WAITING");
+    std::fs::write(&input, "id\n2\n").expect("input");
+    let before = desk.book();
+    let refused = desk.space.run_network(&["--business-key", "k", "--resume"]);
+    assert_refused(&refused, "INPUT_FILE_MUTATED");
+    assert_eq!(desk.space.executions().len(), 1, "{}", said(&refused));
+    assert_eq!(desk.book().attempts.len(), before.attempts.len());
+    std::fs::write(&input, "id\n1\n").expect("input");
+    assert_done(&desk.space.run_network(&["--business-key", "k", "--resume"]));
+}

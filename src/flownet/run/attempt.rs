@@ -43,8 +43,6 @@ pub struct Task<'a> {
     pub sql: PathBuf,
     /// This start.
     pub invocation_id: &'a str,
-    /// The inputs must be those of the earlier attempt.
-    pub compare_inputs: bool,
     /// The JOB log that we read is the app that the runner writes to.
     pub log_is_runners: bool,
 }
@@ -60,7 +58,7 @@ pub fn run(
 ) -> Result<AttemptEnd, Failure> {
     let trial = Trial::new(ctx, lease, ledger, task)?;
     let request = trial.request(ledger)?;
-    let files = inputs::resolve(ctx, task.node, ledger, task.compare_inputs);
+    let files = inputs::resolve(ctx, task.node, ledger);
     trial.commit_start(ledger, files.as_ref().ok(), &follow)?;
     match files {
         Err(refused) => trial.commit_refusal(ledger, &refused, &follow),

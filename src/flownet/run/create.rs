@@ -72,7 +72,6 @@ pub fn create(
         invocation_id: inside.invocation_id.clone(),
         scope: Scope::new_run(),
         brakes: Vec::new(),
-        baselines: Vec::new(),
         log_is_runners: prepared.log_is_runners,
     })
 }

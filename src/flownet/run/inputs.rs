@@ -124,11 +124,14 @@ fn inputs_now(ctx: &Context, node: &Node, run: &Run) -> Result<Vec<InputFile>, P
     resolve_inputs(&io.root, &node.inputs, &values(run, &ctx.profile, node))
 }
 
-/// Resolves the files of a node right before its job is started; compares with the earlier attempt when asked to.
-pub fn resolve(ctx: &Context, node: &Node, ledger: &Ledger, compare: bool) -> Result<Files, PathRefused> {
+/// Resolves the files of a node right before its job is started; they must be those of its earlier attempts (IO-10).
+///
+/// The contract compares after a failed attempt only. Here no attempt is left out, since only a rerun that was cut short
+/// lets a node wait after another end.
+pub fn resolve(ctx: &Context, node: &Node, ledger: &Ledger) -> Result<Files, PathRefused> {
     let run = ledger.run.get();
     let inputs = inputs_now(ctx, node, run)?;
-    if compare && !inputs.is_empty() {
+    if !inputs.is_empty() {
         let mutated = |message: String| PathRefused::new(IoCode::InputFileMutated, message);
         if let Some(earlier) = earlier_baseline(ledger, &node.id).map_err(mutated)? {
             let now: Vec<BaselineEntry> = inputs.iter().map(InputFile::to_baseline).collect();

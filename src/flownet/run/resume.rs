@@ -305,9 +305,11 @@ impl Course<'_> {
             })
         } else {
             let selection = select::resume(&self.network, &states, &attempts);
+            // A node that an earlier resume set back and did not reach waits like one that was never tried.
             let retried = states
                 .iter()
-                .filter(|s| selection.reset.contains(&s.node_id) && s.status != NodeStatus::Blocked)
+                .filter(|s| s.status == NodeStatus::Waiting || selection.reset.contains(&s.node_id))
+                .filter(|s| !selection.excluded.contains(&s.node_id))
                 .map(|s| s.node_id.clone())
                 .collect();
             Ok(Plan {
@@ -364,7 +366,6 @@ impl Course<'_> {
             invocation_id: self.inside.invocation_id.clone(),
             scope,
             brakes: plan.selection.brakes,
-            baselines: plan.retried,
             log_is_runners: self.log_is_runners,
         })
     }

@@ -41,8 +41,6 @@ pub struct Ready {
     pub scope: Scope,
     /// Braked nodes.
     pub brakes: Vec<Brake>,
-    /// Nodes whose CSV inputs must be what they were (IO-10).
-    pub baselines: Vec<String>,
     /// The JOB log that we read is the app that the runner writes to.
     pub log_is_runners: bool,
 }
@@ -54,6 +52,9 @@ struct Course {
     preserved: Vec<String>,
     blocked: Vec<String>,
     io_code: Option<&'static str>,
+    /// No further node is started: a signal, or a person holds the Run.
+    halted: bool,
+    /// The ending that a hold makes, whatever the nodes are; a signal leaves it to them (SCH-10, BTR-23).
     early: Option<Ending>,
     reason: Option<String>,
     /// What the runner said of nodes that failed now.
@@ -176,7 +177,7 @@ impl Scheduler<'_> {
                 Disposition::Deferred => course.selected.push(node.id),
                 Disposition::Run => {
                     course.selected.push(node.id.clone());
-                    if course.early.is_none() && self.may_start(&mut course)? {
+                    if !course.halted && self.may_start(&mut course)? {
                         let job = contents.jobs.get(&node.id).ok_or_else(|| {
                             Failure::new(
                                 "BUNDLE_FILE_MISMATCH",
@@ -184,7 +185,6 @@ impl Scheduler<'_> {
                             )
                         })?;
                         let sql = directory.write_job(&node.id, job)?;
-                        let compare = self.ready.baselines.contains(&node.id);
                         let end = attempt::run(
                             self.ctx,
                             self.lease,
@@ -193,7 +193,6 @@ impl Scheduler<'_> {
                                 node: &node,
                                 sql,
                                 invocation_id: &self.ready.invocation_id,
-                                compare_inputs: compare,
                                 log_is_runners: self.ready.log_is_runners,
                             },
                             |ledger, now| {
@@ -237,10 +236,7 @@ impl Scheduler<'_> {
         let free = just_made || self.nobody_holds(course)?;
         // Asked last: a signal that came during the read must not start a node either.
         if free && self.ctx.stop.is_requested() {
-            course.early = Some(Ending {
-                status: AttemptStatus::Cancelled,
-                code: "NODES_DEFERRED",
-            });
+            course.halted = true;
             course.reason = Some(STOPPED.to_owned());
             return Ok(false);
         }
@@ -254,6 +250,7 @@ impl Scheduler<'_> {
         else {
             return Ok(true);
         };
+        course.halted = true;
         course.early = Some(Ending {
             status: AttemptStatus::Cancelled,
             code: "STOP_REQUESTED",
