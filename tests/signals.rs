@@ -60,6 +60,34 @@ fn a_signal_ends_the_job_records_it_and_releases_the_lock() {
 }
 
 #[test]
+fn a_signal_that_leaves_a_node_unknown_says_so_although_others_could_still_run() {
+    let sandbox = Sandbox::seeded("signal-unknown", &["--orders", "1"], &[]);
+    let nodes = [
+        NodeSpec::new("a", &[], &["FAILED"]),
+        NodeSpec::new("b", &[], &["SUCCESS"]).sleeping(1500),
+        NodeSpec::new("c", &[], &["SUCCESS"]),
+    ];
+    let space = Workspace::new(&sandbox, "unknown", &nodes);
+    let child = space.start(&["--business-key", "k"]);
+    while space.executions().len() < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(child.id(), "TERM");
+    let said = ends(child);
+    let book = assert_sound(&sandbox, &space);
+    assert_eq!(book.nodes()["c"], "WAITING", "{said}");
+    let invocation = &book.invocations[0];
+    assert_eq!(
+        (text(invocation, "status"), text(invocation, "result_code")),
+        ("UNKNOWN", "NODE_RESULT_UNKNOWN"),
+        "{said}"
+    );
+    // The first node has failed, and only the second one needs a person's word.
+    assert!(said.contains("--node-id b "), "{said}");
+    assert!(!said.contains("--node-id a "), "{said}");
+}
+
+#[test]
 fn a_shutdown_that_reaches_control_plane_and_job_is_one_request() {
     for name in ["TERM", "INT", "HUP"] {
         let sandbox = Sandbox::seeded(&format!("shutdown-{name}"), &["--orders", "1"], &[]);
@@ -225,6 +253,27 @@ fn an_outage_during_a_job_is_waited_out() {
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(assert_sound(&sandbox, &space).status(), "SUCCESS");
     assert_eq!(space.executions().len(), 2);
+}
+
+#[test]
+fn an_outage_of_more_than_a_lease_needs_no_person_afterwards() {
+    let sandbox = Sandbox::seeded("long-outage", &["--orders", "1"], &[]);
+    let space = Workspace::leased(&sandbox, "outage", SLOW, (3, 1));
+    let child = space.start(&["--business-key", "k"]);
+    wait_for_job(&space);
+    sandbox.fault(
+        &json!({"match": {"app": STATE.0}, "nth": 1, "times": 100_000, "action": "status", "status": 503, "body": "busy"}),
+    );
+    let told = ends(child);
+    assert!(told.contains("NETWORK_LEASE_INTERRUPTED"), "{told}");
+    sandbox.clear_faults();
+    assert_eq!(Book::read(&sandbox, "outage").held_locks.len(), 1);
+    let output = space.run_network(&["--business-key", "k", "--resume"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let book = assert_sound(&sandbox, &space);
+    assert_eq!(book.status(), "SUCCESS");
+    assert!(book.held_locks.is_empty());
+    assert_eq!(space.executions().len(), 2, "no job ran twice");
 }
 
 /// The writing end of a pipe that is full, and the reading end that must stay open.

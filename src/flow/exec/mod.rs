@@ -2,7 +2,6 @@
 
 mod ahead;
 mod arrange;
-mod check;
 mod config;
 mod error;
 mod estimate;

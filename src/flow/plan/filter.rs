@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::flow::sql::ast::Comparison;
-use crate::flow::sql::position::Span;
 use crate::flow::value::{CompareMode, LikePattern, canonical_number};
 
 use super::scalar::{ColumnId, Scalar};
@@ -165,8 +164,6 @@ pub struct ServerTest {
     pub right: String,
     /// Error code when the test cannot be sent.
     pub reason: &'static str,
-    /// Where it stands.
-    pub span: Span,
 }
 
 /// Operators of [`ServerTest`].

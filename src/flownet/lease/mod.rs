@@ -304,7 +304,8 @@ impl Lease {
             });
         }
         self.stop_heartbeat();
-        if matches!(done, Ok(()) | Err(CommitError::Lost))
+        // A lock that was lost may still stand in kintone with our token, when it could not be reached for a whole lease.
+        if done.is_ok()
             && let Some(file) = &self.owner_file
         {
             file.remove();

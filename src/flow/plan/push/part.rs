@@ -88,7 +88,6 @@ fn excludes_empty(filter: &Filter, column: ColumnId) -> bool {
 }
 
 /// What decides how a part is sent.
-#[derive(Clone, Copy)]
 pub(super) struct Pusher<'p, 'f> {
     pub field: &'p dyn Fn(ColumnId) -> Option<PushField<'f>>,
     pub decision: Decision,

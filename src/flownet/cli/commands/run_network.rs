@@ -12,7 +12,7 @@ use super::{network_file, settings_failure, surroundings, traffic};
 use crate::flownet::child::StopSignal;
 use crate::flownet::clock::SystemClock;
 use crate::flownet::io::root::check_root;
-use crate::flownet::record::status::{Mode, RunStatus};
+use crate::flownet::record::status::{Mode, NodeStatus, RunStatus};
 use crate::flownet::run::{self, Context, Finish, Io, Request, Trouble, WhichRun};
 use crate::kintone::Client;
 
@@ -281,6 +281,12 @@ fn unfinished(finish: &Finish, stopped: bool, known: &[(&'static str, String)]) 
     let braked = open
         .next()
         .filter(|first| first.braked && open.all(|node| node.braked));
+    // A failed node before the one that a person has to decide on would be the wrong one to resolve.
+    let unknown = finish
+        .trouble
+        .iter()
+        .find(|node| node.status == NodeStatus::Unknown.as_str());
+    let first = unknown.or(finish.trouble.first()).map(|n| &n.node_id);
     let (entry, node) = match (locked, braked) {
         _ if stopped && finish.code == "NODES_DEFERRED" => (Some("INTERRUPTED"), None),
         // Only where the lock is what keeps the Run from going on.
@@ -293,7 +299,7 @@ fn unfinished(finish: &Finish, stopped: bool, known: &[(&'static str, String)]) 
             Some("NOT_TRIED_AGAIN"),
             finish.trouble.first().map(|n| &n.node_id),
         ),
-        _ => (None, finish.trouble.first().map(|n| &n.node_id)),
+        _ => (None, first),
     };
     if let Some(node_id) = node {
         failure = failure.fact("node_id", node_id.clone());
