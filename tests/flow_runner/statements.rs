@@ -108,3 +108,26 @@ fn a_number_without_a_digit_before_or_behind_its_point_is_sent_with_one() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(stored(&sandbox, "words"), ["half", "", "half"]);
 }
+
+/// LNG-46: an error of a value names its record and field.
+#[test]
+fn a_division_by_zero_names_the_record_and_the_field() {
+    let (sandbox, bench) = start();
+    insert(
+        &sandbox,
+        &[
+            &[("code", "a"), ("number", "2")],
+            &[("code", "b"), ("number", "0")],
+        ],
+    );
+    let ended = run(
+        &bench,
+        "UPDATE LAPP_items SET number = 10 / number WHERE code IN ('a', 'b')",
+    );
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(
+        ended.stderr.contains("record 2: number: division by zero"),
+        "{ended:?}"
+    );
+    assert_eq!(stored(&sandbox, "number"), ["2", "0"]);
+}

@@ -18,6 +18,7 @@ use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::script::Statement;
 use crate::flow::sql::ast;
 use crate::flow::sql::message::say;
+use crate::flow::sql::walk::{self, Part};
 
 use super::import;
 use super::inspect::{BoundInspection, error_columns};
@@ -173,4 +174,15 @@ pub(in crate::flow) fn bind(world: &mut World<'_>, statement: &Statement) -> Res
             "書き込みのない文です"
         ))),
     }
+}
+
+/// Names of the columns in a condition.
+fn mentioned(filter: &ast::Condition) -> Vec<&str> {
+    let mut names = Vec::new();
+    walk::condition(filter, &mut |part| {
+        if let Part::Value(ast::Expr::Column(column)) = part {
+            names.push(column.name.text.as_str());
+        }
+    });
+    names
 }

@@ -27,6 +27,8 @@ const LENGTH_MAX: &str = "ERR_LENGTH_MAX";
 const LENGTH_MIN: &str = "ERR_LENGTH_MIN";
 /// An option that the form lacks.
 pub(super) const CHOICE_INVALID: &str = "ERR_CHOICE_INVALID";
+/// An expression that gives no value for the record.
+pub(super) const EXPRESSION: &str = "ERR_EXPRESSION";
 /// More integer digits than the app keeps.
 pub(super) const INTEGER_DIGITS: &str = "ERR_NUMBER_INTEGER_DIGITS";
 /// An empty key.

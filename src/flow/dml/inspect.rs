@@ -1,6 +1,7 @@
 //! CHECK, VALIDATE ONLY and ON ERROR SKIP (LNG-153): which rows are wrong, and what becomes of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::flow::exec::eval::{Evaluator, Row};
@@ -88,6 +89,28 @@ impl BoundInspection {
         for (condition, message) in self.checks.iter().flatten() {
             condition.columns(into);
             message.columns(into);
+        }
+    }
+
+    /// The same checks over rows that have the columns elsewhere.
+    pub fn moved(self, place: &dyn Fn(ColumnId) -> Option<ColumnId>) -> Self {
+        let mut column = |part: &Scalar| -> Result<Option<Scalar>, Infallible> {
+            Ok(match part {
+                Scalar::Column(id) => place(*id).map(Scalar::Column),
+                _ => None,
+            })
+        };
+        let mut moved = |(condition, message): &(Filter, Scalar)| {
+            let (Ok(condition), Ok(message)) = (condition.map(&mut column), message.map(&mut column));
+            (condition, message)
+        };
+        let checks = &self.checks;
+        Self {
+            checks: checks
+                .iter()
+                .map(|block| block.iter().map(&mut moved).collect())
+                .collect(),
+            disposal: self.disposal,
         }
     }
 

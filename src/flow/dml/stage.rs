@@ -46,15 +46,16 @@ impl<'f> Staged<'f> {
         Ok(())
     }
 
-    /// The same; what is wrong with a cell is noted and the row keeps its place.
+    /// The same; what is wrong with a cell, or why there is none, is noted and the row keeps its place.
     pub fn push_inspected<'t>(
         &mut self,
         conversion: Conversion<'_>,
-        row: impl IntoIterator<Item = (&'t str, bool)>,
+        row: impl IntoIterator<Item = Result<(&'t str, bool), Fault>>,
         findings: &mut Findings,
     ) -> Result<(), EngineError> {
-        for ((field, column), (text, list)) in self.fields.iter().zip(&mut self.cells).zip(row) {
-            match acceptable(conversion, field, text, list) {
+        for ((field, column), computed) in self.fields.iter().zip(&mut self.cells).zip(row) {
+            let text = computed.as_ref().map_or("", |(text, _)| text);
+            match computed.and_then(|(text, list)| acceptable(conversion, field, text, list)) {
                 Ok(cell) => column.push(&cell)?,
                 Err(fault) => {
                     findings.add(self.rows, Stage::Value, &field.code, &fault, text);
@@ -248,7 +249,7 @@ impl Dml<'_, '_> {
             pulse.beat()?;
             let cells = (0..fields.len()).map(|column| source.cell(row, column));
             if inspection.isolates() {
-                staged.push_inspected(conversion, cells, &mut findings)?;
+                staged.push_inspected(conversion, cells.map(Ok), &mut findings)?;
             } else {
                 staged
                     .push(conversion, cells)

@@ -11,15 +11,16 @@ use crate::flow::exec::input::ColumnMap;
 use crate::flow::exec::join::JoinTable;
 use crate::flow::exec::pulse::Pulse;
 use crate::flow::exec::select::Reading;
-use crate::flow::exec::{EngineError, Preview, Sample};
+use crate::flow::exec::{EngineError, ErrorKind, Preview, Sample};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::tautology;
 use crate::flow::plan::types::Type;
-use crate::flow::sql::message::{self, say};
+use crate::flow::sql::message::{self, Message, say};
 
 use super::bind::BoundUpdate;
 use super::chunk::{Batch, Operation, Pace, Sender, requests};
 use super::convert::Conversion;
+use super::fault::{self, Fault};
 use super::inspect::Findings;
 use super::reads::Reads;
 use super::stage::{Staged, normal_key, written};
@@ -105,15 +106,28 @@ impl Dml<'_, '_> {
                 if !evaluator.test(&rest, &pair)? {
                     return Ok(ControlFlow::Continue(()));
                 }
-                let mut texts = Vec::with_capacity(values.len());
-                for value in &values {
-                    texts.push(written(&mut evaluator, value, &pair, &is_list)?);
-                }
-                let cells = texts.iter().map(|(text, list)| (text.as_str(), *list));
                 let number = staged.rows;
                 let in_record = |error: EngineError| error.context(&say!("record {id}", "レコード {id}"));
+                let mut texts = Vec::with_capacity(values.len());
+                let mut faults = Vec::new();
+                for (field, value) in update.fields.iter().zip(&values) {
+                    let computed = written(&mut evaluator, value, &pair, &is_list);
+                    let computed = computed.map_err(|error| error.context(&Message::verbatim(&field.code)));
+                    let (text, fault) = match computed {
+                        Ok(text) => (text, None),
+                        Err(error) if inspection.isolates() && error.kind() == ErrorKind::Argument => (
+                            Default::default(),
+                            Some(Fault::new(fault::EXPRESSION, error.reason())),
+                        ),
+                        Err(error) => return Err(in_record(error)),
+                    };
+                    texts.push(text);
+                    faults.push(fault);
+                }
+                let cells = texts.iter().map(|(text, list)| (text.as_str(), *list));
                 if inspection.isolates() {
-                    staged.push_inspected(conversion, cells, &mut findings)?;
+                    let computed = cells.zip(faults).map(|(cell, fault)| fault.map_or(Ok(cell), Err));
+                    staged.push_inspected(conversion, computed, &mut findings)?;
                 } else {
                     staged.push(conversion, cells).map_err(in_record)?;
                 }

@@ -124,6 +124,11 @@ impl EngineError {
         self
     }
 
+    /// What happened, without the error's name.
+    pub(in crate::flow) fn reason(self) -> Message {
+        self.0.message
+    }
+
     /// Adds what else is known of it, behind the message.
     pub(in crate::flow) fn note(mut self, note: Message) -> Self {
         self.0.note = Some(note);

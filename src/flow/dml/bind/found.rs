@@ -19,9 +19,8 @@ use crate::flow::plan::types::Type;
 use crate::flow::sql::ast::{self, Comparison, Inspection, Name};
 use crate::flow::sql::message::say;
 use crate::flow::sql::position::Span;
-use crate::flow::sql::walk::{self, Part};
 
-use super::{BoundDelete, BoundDml, BoundUpdate};
+use super::{BoundDelete, BoundDml, BoundUpdate, mentioned};
 
 /// Binds an UPDATE (LNG-148, LNG-149).
 pub(super) fn update(
@@ -47,13 +46,8 @@ pub(super) fn update(
     if let Some(from) = from {
         scope.sources.push(binder.source(from)?);
     }
-    let checked = inspection
-        .checks
-        .iter()
-        .flat_map(|block| &block.branches)
-        .map(|(condition, _)| condition);
     let names = std::iter::once(filter)
-        .chain(checked)
+        .chain(inspection.conditions())
         .flat_map(mentioned)
         .collect::<Vec<_>>();
     binder.load_states(&mut scope, &names)?;
@@ -183,15 +177,4 @@ fn source_key(
     }
     parts.remove(place);
     Ok((Some(key), Filter::All(parts)))
-}
-
-/// Names of the columns in a condition.
-fn mentioned(filter: &ast::Condition) -> Vec<&str> {
-    let mut names = Vec::new();
-    walk::condition(filter, &mut |part| {
-        if let Part::Value(ast::Expr::Column(column)) = part {
-            names.push(column.name.text.as_str());
-        }
-    });
-    names
 }

@@ -7,11 +7,13 @@ use crate::flow::exec::EngineError;
 use crate::flow::exec::world::World;
 use crate::flow::plan::bind::{Binder, Env, resolved};
 use crate::flow::plan::catalog::Catalog;
+use crate::flow::plan::query::{BoundQuery, Output};
+use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::{Origin, Scope, ScopeSource};
 use crate::flow::sql::ast::{self, InsertSource, Inspection, Item, Name, Select};
 use crate::flow::sql::message::say;
 
-use super::{BoundDml, BoundInsert, BoundUpsert, Rows};
+use super::{BoundDml, BoundInsert, BoundUpsert, Rows, mentioned};
 
 /// Binds an INSERT, or an IMPORT without keys.
 pub(in crate::flow::dml) fn insert(
@@ -89,34 +91,58 @@ pub(in crate::flow::dml) fn upsert(
     (inserted, updated): (Vec<bool>, Vec<bool>),
     inspection: &Inspection,
 ) -> Result<BoundDml, EngineError> {
+    let fields = keyed_fields(flow, form, names, keys)?;
+    let (rows, inspection) = rows(world, source, &fields, inspection)?;
+    Ok(BoundDml::Upsert(BoundUpsert {
+        rows,
+        inspection,
+        ..keyed(form, fields, keys, (inserted, updated))
+    }))
+}
+
+/// The written fields of an UPSERT; in dialect 1 the key is checked first (LNG-142).
+fn keyed_fields(
+    flow: bool,
+    form: &Form,
+    names: &[Name],
+    keys: &[Name],
+) -> Result<Vec<TargetField>, EngineError> {
     if flow {
         for key in keys {
             target::check_key(form, key)?;
         }
     }
-    let fields = target::fields(form, names)?;
-    let (rows, inspection) = rows(world, source, &fields, inspection)?;
+    target::fields(form, names)
+}
+
+/// An UPSERT into these fields, without rows so far.
+fn keyed(
+    form: &Form,
+    fields: Vec<TargetField>,
+    keys: &[Name],
+    (inserted, updated): (Vec<bool>, Vec<bool>),
+) -> BoundUpsert {
     let positions: Vec<usize> = keys
         .iter()
-        .filter_map(|key| names.iter().position(|name| name == key))
+        .filter_map(|key| fields.iter().position(|field| field.code == key.text))
         .collect();
     let unique = |key: &Name| {
         form.field(&key.text)
             .is_some_and(|field| field.unique && target::is_key_type(field))
     };
-    let only_keys = positions.len() == names.len();
+    let only_keys = positions.len() == fields.len();
     let native = keys.len() == 1 && keys.iter().all(unique) && inserted == updated && !only_keys;
-    Ok(BoundDml::Upsert(BoundUpsert {
+    BoundUpsert {
         app: form.app,
         unwritten: target::unwritten_required(form, &fields),
         fields,
-        rows,
+        rows: Rows::Values(Vec::new()),
         keys: positions,
         native,
         inserted,
         updated,
-        inspection,
-    }))
+        inspection: BoundInspection::default(),
+    }
 }
 
 /// MERGE is an UPSERT of a SELECT over its source (LNG-146).
@@ -164,15 +190,46 @@ pub(super) fn merge(world: &mut World<'_>, flow: bool, merge: &ast::Merge) -> Re
         unions: Vec::new(),
         span,
     };
-    let source = InsertSource::Query(Box::new(query));
-    upsert(
-        world,
-        flow,
-        &form,
-        &names,
-        std::slice::from_ref(&merge.key),
-        &source,
-        masks,
-        &Inspection::default(),
-    )
+    let keys = std::slice::from_ref(&merge.key);
+    let fields = keyed_fields(flow, &form, &names, keys)?;
+    let mut binder = Binder::new(world);
+    let mut bound = binder.query(&query)?;
+    let inspection = source_checks(&mut binder, merge, &mut bound)?;
+    Ok(BoundDml::Upsert(BoundUpsert {
+        rows: Rows::Query(Box::new(bound)),
+        inspection,
+        ..keyed(&form, fields, keys, masks)
+    }))
+}
+
+/// The checks of a MERGE look at the source: the columns that they need follow those of the fields.
+fn source_checks(
+    binder: &mut Binder<'_>,
+    merge: &ast::Merge,
+    rows: &mut BoundQuery,
+) -> Result<BoundInspection, EngineError> {
+    let mut scope = Scope {
+        sources: vec![binder.source(&merge.source)?],
+    };
+    let names: Vec<&str> = merge.inspection.conditions().flat_map(mentioned).collect();
+    binder.load_states(&mut scope, &names)?;
+    let inspection = BoundInspection::bind(binder, &scope, &merge.inspection)?;
+    let mut seen = Vec::new();
+    inspection.columns(&mut seen);
+    seen.sort();
+    seen.dedup();
+    let first = rows.columns.len();
+    for (id, column) in seen.iter().filter_map(|id| Some((id, scope.column(*id)?))) {
+        let own = &mut rows.first;
+        own.outputs.push(Output::Value(Scalar::Column(*id)));
+        own.columns.push(column.info.clone());
+        rows.columns.push(column.info.clone());
+    }
+    Ok(inspection.moved(&|id| {
+        let place = seen.iter().position(|known| *known == id)?;
+        Some(ColumnId {
+            source: 0,
+            column: first + place,
+        })
+    }))
 }

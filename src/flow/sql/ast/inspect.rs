@@ -12,6 +12,14 @@ pub struct Inspection {
     pub disposal: Disposal,
 }
 
+impl Inspection {
+    /// The conditions of all checks.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        let branches = self.checks.iter().flat_map(|block| &block.branches);
+        branches.map(|(condition, _)| condition)
+    }
+}
+
 /// `CHECK WHEN … THEN … WHEN …`: the first condition that holds makes the row an error with its message.
 #[derive(Clone, Debug)]
 pub struct CheckBlock {

@@ -122,6 +122,8 @@ pub struct Merge {
     pub update: Vec<Assignment>,
     /// WHEN NOT MATCHED THEN INSERT.
     pub insert: Vec<Assignment>,
+    /// What becomes of wrong rows; its checks see the source.
+    pub inspection: Inspection,
 }
 
 /// The condition of ASSERT and EXIT.

@@ -1,7 +1,7 @@
 //! INSERT, UPSERT, MERGE, UPDATE, DELETE (LNG-140..153).
 
 use super::{Parse, Parser};
-use crate::flow::sql::ast::{Assignment, Expr, InsertSource, Merge, Name, Source, Statement, Target};
+use crate::flow::sql::ast::{Assignment, Expr, InsertSource, Merge, Name, Source, Statement, Table, Target};
 use crate::flow::sql::diagnostic::{Problem, code};
 use crate::flow::sql::lex::TokenKind;
 use crate::flow::sql::message::say;
@@ -16,7 +16,7 @@ impl Parser<'_> {
         if self.context.flow && subtable.is_some() {
             return Err(Problem::error(
                 code::SUBTABLE_DML,
-                app.written.span,
+                self.start,
                 say!(
                     "a subtable cannot be written in dialect 1",
                     "dialect 1 ではサブテーブルへの書き込みはできません"
@@ -167,15 +167,7 @@ impl Parser<'_> {
 
     /// A value of VALUES: literal, signed number, array, constant CASE or IF, as-of (LNG-147).
     fn constant(&mut self) -> Parse<Expr> {
-        let plus = self.span();
-        if self.eat_symbol("+") {
-            let TokenKind::Number(text) = &self.token().kind else {
-                return Err(self.unexpected(&say!("a number", "数値")));
-            };
-            let end = self.advance().span;
-            return Ok(Expr::Number(text.clone(), plus.to(end)));
-        }
-        let value = self.value()?;
+        let value = self.written_value()?;
         if is_constant(&value) {
             return Ok(value);
         }
@@ -192,6 +184,33 @@ impl Parser<'_> {
         )))
     }
 
+    /// A value to write, which may begin with a plus before a number (LNG-47).
+    fn written_value(&mut self) -> Parse<Expr> {
+        if self.eat_symbol("+") && !matches!(self.token().kind, TokenKind::Number(_)) {
+            return Err(self.unexpected(&say!("a number", "数値")));
+        }
+        self.value()
+    }
+
+    /// The table that rows to write are taken from: a table of an app is none (LNG-146, LNG-149).
+    fn row_source(&mut self) -> Parse<Source> {
+        let source = self.source()?;
+        if let Table::Subtable(..) = source.table {
+            return Err(Problem::syntax(
+                source.table.span(),
+                say!(
+                    "a subtable cannot be the source here",
+                    "ここではサブテーブルを元の表にできません"
+                ),
+            )
+            .hint(say!(
+                "select its rows into a temp table first",
+                "先に一時テーブルへ取り出してください"
+            )));
+        }
+        Ok(source)
+    }
+
     pub(super) fn merge(&mut self) -> Parse<Statement> {
         let start = self.span();
         self.expect_words(&["MERGE", "INTO"])?;
@@ -200,7 +219,7 @@ impl Parser<'_> {
         self.expect_word("AS")?;
         target.alias = Some(self.name(&say!("an alias", "別名"))?);
         self.expect_word("USING")?;
-        let source = self.source()?;
+        let source = self.row_source()?;
         if source.alias.is_none() {
             return Err(self.unexpected(&say!("AS alias", "AS 別名")));
         }
@@ -228,7 +247,7 @@ impl Parser<'_> {
         self.expect_words(&["WHEN", "NOT", "MATCHED", "THEN", "INSERT"])?;
         let fields = self.field_list()?;
         let values_span = self.expect_word("VALUES")?;
-        let values = self.parenthesised(Self::value)?;
+        let values = self.parenthesised(Self::written_value)?;
         if values.len() != fields.len() {
             let (found, width) = (values.len(), fields.len());
             return Err(Problem::syntax(
@@ -267,7 +286,7 @@ impl Parser<'_> {
                 ));
             }
         }
-        self.refuse_tail()?;
+        let inspection = self.inspection()?;
         Ok(Statement::Merge(Box::new(Merge {
             target,
             source,
@@ -275,6 +294,7 @@ impl Parser<'_> {
             source_key,
             update,
             insert,
+            inspection,
         })))
     }
 
@@ -294,7 +314,7 @@ impl Parser<'_> {
             parser.expect_symbol("=")?;
             Ok(Assignment {
                 field: column.name,
-                value: parser.value()?,
+                value: parser.written_value()?,
             })
         })?;
         Self::refuse_repeated(list.iter().map(|assignment| &assignment.field))?;
@@ -307,7 +327,7 @@ impl Parser<'_> {
         self.expect_word("SET")?;
         let assignments = self.assignments(Some(&target.app.written))?;
         let from: Option<Source> = if self.eat_word("FROM") {
-            Some(self.source()?)
+            Some(self.row_source()?)
         } else {
             None
         };

@@ -1,6 +1,6 @@
 //! Calls: scalar functions, aggregates, GROUPING, CAST, and the functions that only kintone evaluates (LNG-62).
 
-use super::{Parse, Parser, unsupported};
+use super::{Parse, Parser};
 use crate::flow::aggregate::Kind;
 use crate::flow::function;
 use crate::flow::sql::ast::{AggregateCall, Expr, ServerFunction};
@@ -290,15 +290,5 @@ impl Parser<'_> {
             }
             _ => Err(self.unexpected(&say!("a day 1 to 31 or LAST", "1〜31 または LAST"))),
         }
-    }
-
-    /// Refuses the clauses about rows with errors where a statement has none (LNG-153).
-    pub(super) fn refuse_tail(&self) -> Parse<()> {
-        for form in [["CHECK", "WHEN"], ["VALIDATE", "ONLY"], ["ON", "ERROR"]] {
-            if self.at_words(&form) {
-                return Err(unsupported(self.span(), &form.join(" ")));
-            }
-        }
-        Ok(())
     }
 }

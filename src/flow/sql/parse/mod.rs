@@ -137,6 +137,7 @@ pub fn statements(tokens: &[Token], context: Context<'_>) -> (Vec<Parsed>, Vec<P
         tokens,
         at: 0,
         context,
+        start: Span::default(),
         depth: 0,
         in_where: false,
         apps: Vec::new(),
@@ -152,6 +153,7 @@ pub fn statements(tokens: &[Token], context: Context<'_>) -> (Vec<Parsed>, Vec<P
             break;
         }
         let start = parser.span();
+        parser.start = start;
         parser.apps.clear();
         let result = parser.statement().and_then(|statement| {
             if parser.at_symbol(";") || parser.token().kind == TokenKind::End {
@@ -179,6 +181,8 @@ struct Parser<'a> {
     tokens: &'a [Token],
     at: usize,
     context: Context<'a>,
+    /// First token of the statement in hand.
+    start: Span,
     depth: usize,
     /// Inside a WHERE condition, where kintone's own functions may stand.
     in_where: bool,

@@ -39,6 +39,7 @@ impl Checker {
         for assignment in merge.update.iter().chain(&merge.insert) {
             self.written_value(&assignment.value);
         }
+        self.inspection(&merge.inspection);
     }
 
     pub(super) fn update(
