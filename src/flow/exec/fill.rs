@@ -21,8 +21,8 @@ pub(in crate::flow) enum Filled {
     Exists(bool),
 }
 
-/// Puts results of subqueries into a value.
-pub(in crate::flow) fn scalar(value: &Scalar, filled: &[Filled]) -> Scalar {
+/// Puts results of subqueries into a value, conditions of CASE aside.
+fn scalar(value: &Scalar, filled: &[Filled]) -> Scalar {
     let Ok(value) = value.map::<Infallible>(&mut |part| {
         Ok(match part {
             Scalar::Parameter(index) => match filled.get(*index) {
@@ -60,7 +60,7 @@ pub(in crate::flow) fn filter(
             _ => condition.clone(),
         }),
         leaf => {
-            let leaf = leaf_filled(leaf, filled);
+            let leaf = leaf_filled(leaf, filled, evaluator)?;
             if let Filter::OneOf {
                 list: List::Set(set),
                 negated,
@@ -81,17 +81,18 @@ pub(in crate::flow) fn filter(
     }
 }
 
-fn leaf_filled(leaf: &Filter, filled: &[Filled]) -> Filter {
-    match leaf {
+fn leaf_filled(leaf: &Filter, filled: &[Filled], evaluator: &mut Evaluator) -> Result<Filter, EngineError> {
+    let mut value = |value: &Scalar| nested(value, filled, evaluator);
+    Ok(match leaf {
         Filter::Compare {
             left,
             operator,
             right,
             mode,
         } => Filter::Compare {
-            left: scalar(left, filled),
+            left: value(left)?,
             operator: *operator,
-            right: scalar(right, filled),
+            right: value(right)?,
             mode: mode.clone(),
         },
         Filter::OneOf {
@@ -108,7 +109,10 @@ fn leaf_filled(leaf: &Filter, filled: &[Filled]) -> Filter {
                     _ => list.clone(),
                 },
                 List::Values(values) => {
-                    let values: Vec<Scalar> = values.iter().map(|value| scalar(value, filled)).collect();
+                    let values = values
+                        .iter()
+                        .map(&mut value)
+                        .collect::<Result<Vec<Scalar>, _>>()?;
                     match values
                         .iter()
                         .map(|value| value.constant().map(str::to_owned))
@@ -121,7 +125,7 @@ fn leaf_filled(leaf: &Filter, filled: &[Filled]) -> Filter {
                 List::Set(_) => list.clone(),
             };
             Filter::OneOf {
-                left: scalar(left, filled),
+                left: value(left)?,
                 list,
                 how: *how,
                 negated: *negated,
@@ -134,7 +138,7 @@ fn leaf_filled(leaf: &Filter, filled: &[Filled]) -> Filter {
         } => {
             let pattern = match pattern {
                 Pattern::Computed(pattern) => {
-                    let pattern = scalar(pattern, filled);
+                    let pattern = value(pattern)?;
                     match pattern.constant() {
                         Some(text) => Pattern::constant(text),
                         None => Pattern::Computed(pattern),
@@ -143,17 +147,17 @@ fn leaf_filled(leaf: &Filter, filled: &[Filled]) -> Filter {
                 Pattern::Constant(..) => pattern.clone(),
             };
             Filter::Like {
-                left: scalar(left, filled),
+                left: value(left)?,
                 pattern,
                 negated: *negated,
             }
         }
         Filter::Empty { left, negated } => Filter::Empty {
-            left: scalar(left, filled),
+            left: value(left)?,
             negated: *negated,
         },
         other => other.clone(),
-    }
+    })
 }
 
 /// Fills a whole SELECT.

@@ -59,11 +59,11 @@ impl BoundGate {
         filled: &[Filled],
         evaluator: &mut Evaluator,
     ) -> Result<(bool, String), EngineError> {
-        let left_value = fill::scalar(&self.left.value, filled);
+        let left_value = fill::nested(&self.left.value, filled, evaluator)?;
         let left = evaluator.text(&left_value, &NoRow)?.into_owned();
         let mut holds = true;
         for (operator, right) in &self.tests {
-            let value = fill::scalar(&right.value, filled);
+            let value = fill::nested(&right.value, filled, evaluator)?;
             let right_text = evaluator.text(&value, &NoRow)?;
             // Numbers compare as numbers only if both sides are numbers by origin (LNG-16).
             let mode = if self.left.numeric && right.numeric {
