@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use ksql_flownet::flow::exec::{Config, Explanation, Purpose, Session, Unobserved};
+use ksql_flownet::flow::apps::PageRequest;
+use ksql_flownet::flow::exec::{Config, ExplainStep, Explanation, Purpose, Session, Unobserved};
 use ksql_flownet::flow::script::{ParseOptions, Script, parse};
 use ksql_flownet::flow::sql::message::Message;
 use serde_json::json;
@@ -26,18 +27,26 @@ fn parsed(sql: &str) -> Script {
     script
 }
 
-/// Scans of a plan that are certain, as they are sent.
+/// Queries of a plan that a run sends whatever it finds.
 fn certain(plan: &Explanation) -> impl Iterator<Item = &str> {
-    plan.steps.iter().filter_map(|step| {
+    let steps = plan.steps.iter().filter(|step| {
         let sure = step.requests.is_some_and(|(_, requests)| requests.least > 0);
-        let known = !step
-            .note
-            .as_ref()
-            .is_some_and(|note| note.to_string().contains('?'));
-        step.query
-            .as_deref()
-            .filter(|query| sure && known && !query.contains("(?)") && !query.contains("= ?"))
-    })
+        sure && step.note.is_none()
+    });
+    steps.filter_map(|step| step.query.as_deref())
+}
+
+/// Whether a step announces a read of exactly these fields; those with a mark may be missing.
+fn reads_fields(step: &ExplainStep, page: &PageRequest) -> bool {
+    let detail = match step.action.to_string().as_str() {
+        "scan" | "or scan" | "look up" => step.detail.to_string(),
+        "count" => "$id".to_owned(),
+        _ => return false,
+    };
+    let announced: Vec<&str> = detail.split(", ").collect();
+    let may = |field: &String| announced.iter().any(|own| own.trim_end_matches('?') == field);
+    let must = |own: &&str| own.ends_with('?') || page.fields.iter().any(|field| field == own);
+    step.app == Some(page.app) && page.fields.iter().all(may) && announced.iter().all(must)
 }
 
 /// In what the plan of a script, made on an untouched model, is not what a run has sent.
@@ -62,6 +71,13 @@ pub fn differs(kintone: &Kintone, config: Config, script: &Script, sent: &[Reque
         let planned = plan.requests(purpose);
         if number < planned.least || planned.most.is_some_and(|most| number > most) {
             return Some(format!("{number} requests, planned {planned:?} ({purpose:?})"));
+        }
+    }
+    let steps: Vec<&ExplainStep> = plan.statements.iter().flat_map(|plan| &plan.steps).collect();
+    let pages = sent.iter().filter_map(|request| request.page.as_ref());
+    for page in pages {
+        if !steps.iter().any(|step| reads_fields(step, page)) {
+            return Some(format!("nothing planned for {page:?}"));
         }
     }
     let queries: Vec<&str> = sent

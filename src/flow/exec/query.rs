@@ -39,21 +39,10 @@ pub(in crate::flow) struct Executor<'e, 'a> {
     pub evaluator: Evaluator,
     /// Conditions may be sent to kintone.
     pub push_down: bool,
-    /// What becomes of parts of a condition with values that only a run knows.
-    pub(super) later: Later,
     /// A table that is not there is taken for an empty one, as in a plan.
     pub(super) absent: bool,
     /// Common table expressions that are visible, outermost first.
     pub(super) ctes: Vec<Option<Arc<Relation>>>,
-}
-
-/// A run knows every value before it sends a condition. A plan does not, and looks at both ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Later {
-    /// kintone can decide such a part.
-    Sent,
-    /// It cannot: every row is tested here.
-    Kept,
 }
 
 impl<'e, 'a> Executor<'e, 'a> {
@@ -64,7 +53,6 @@ impl<'e, 'a> Executor<'e, 'a> {
             forms,
             evaluator: Evaluator::new(),
             push_down,
-            later: Later::Sent,
             absent: false,
             ctes: Vec::new(),
         }

@@ -27,7 +27,7 @@ use super::join::{JoinTable, Joined};
 use super::memory;
 use super::narrow::KeyFilter;
 use super::pulse::Pulse;
-use super::query::{Executor, Later};
+use super::query::Executor;
 use super::relation::{Relation, RelationRow};
 use super::scan::ReadLimit;
 
@@ -330,13 +330,13 @@ impl Executor<'_, '_> {
                 unique: column.unique,
             })
         };
-        if self.push_down && self.later == Later::Sent {
+        if self.push_down {
             return push::push(filter, &known, decision, Limits::default());
         }
         // Without push-down only what nothing else can decide is sent.
         let (sent, kept): (Vec<Filter>, Vec<Filter>) = conjuncts(filter)
             .into_iter()
-            .partition(|part| part.server_test().is_some() || (self.push_down && part.is_filled()));
+            .partition(|part| part.server_test().is_some());
         let pushed = push::push(&Filter::all(sent), &known, decision, Limits::default());
         let rest = Filter::all(kept.into_iter().chain([pushed.rest]).collect());
         let relation = match (&rest, pushed.query.is_empty()) {

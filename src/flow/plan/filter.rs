@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::flow::sql::ast::Comparison;
 use crate::flow::value::{CompareMode, LikePattern, canonical_number};
 
+use super::push::LATER;
 use super::scalar::{ColumnId, Scalar};
 
 /// A condition to decide for each row.
@@ -359,6 +360,7 @@ impl Filter {
                 list: List::Parameter(_),
                 ..
             } => false,
+            Self::Server(test) => test.right != LATER,
             leaf => {
                 let mut filled = true;
                 leaf.visit(&mut |part| filled &= part.is_filled());

@@ -52,6 +52,8 @@ struct Step {
     query: (String, String),
     bounds: Bounds,
     repeated: bool,
+    /// What may take its place.
+    instead: Option<Box<Step>>,
 }
 
 /// The output of `explain`.
@@ -106,10 +108,16 @@ fn step(line: &str) -> Option<Step> {
         ("settings ", "settings"),
         ("write ", "write"),
     ];
+    // What takes the place of a step has no bounds of its own.
+    let line = line.strip_prefix("or ").unwrap_or(line);
     let (word, kind) = kinds.into_iter().find(|(word, _)| line.starts_with(word))?;
     let (before, rest) = line.split_once("APP").expect("an app");
-    let (app, rest) = rest.split_once(" (").expect("facts");
-    let (facts, query) = rest.split_once(')').expect("end of facts");
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .expect("more than an app");
+    let (app, rest) = rest.split_at(digits);
+    let facts = rest.strip_prefix(" (").and_then(|rest| rest.split_once(')'));
+    let (facts, query) = facts.unwrap_or(("at least 0 requests", rest));
     let requests = facts.rsplit(", ").next().expect("requests");
     let number = requests
         .strip_suffix(" requests")
@@ -130,6 +138,7 @@ fn step(line: &str) -> Option<Step> {
         query: split_query(query.strip_prefix(": ").unwrap_or_default()),
         bounds: Bounds::read(number.expect("requests")),
         repeated: false,
+        instead: None,
     })
 }
 
@@ -137,6 +146,13 @@ impl Step {
     fn announces(&self, request: &Request) -> bool {
         if self.kind != request.kind || self.app != request.app {
             return false;
+        }
+        if self
+            .instead
+            .as_ref()
+            .is_some_and(|other| other.announces(request))
+        {
+            return true;
         }
         if self.kind != "read" {
             return true;
@@ -149,7 +165,7 @@ impl Step {
                 .all(|field| self.fields.iter().any(|(own, _)| own == field));
         let (condition, rest) = split_query(&request.query);
         let forms = [self.query.0.clone(), without_later(&self.query.0)];
-        let first = rest == self.query.1 && forms.iter().any(|form| has_form(form, &condition));
+        let first = has_form(&self.query.1, &rest) && forms.iter().any(|form| has_form(form, &condition));
         fields && (first || forms.iter().any(|form| self.goes_on(form, &condition, &rest)))
     }
 
@@ -178,10 +194,12 @@ impl Announcement {
         for line in lines.clone() {
             behind |= exit && line.starts_with('#');
             exit |= line.starts_with('#') && line.ends_with(" EXIT");
-            steps.extend(step(line).map(|mut step| {
-                step.bounds.least = if behind { 0 } else { step.bounds.least };
-                step
-            }));
+            let Some(mut step) = step(line) else { continue };
+            step.bounds.least = if behind { 0 } else { step.bounds.least };
+            match steps.last_mut().filter(|_| line.starts_with("or ")) {
+                Some(before) => before.instead = Some(Box::new(step)),
+                None => steps.push(step),
+            }
         }
         let total = lines
             .clone()

@@ -219,6 +219,68 @@ pub const JOBS: &[Job] = &[
         ["1", "0", "1"],
     ),
     job("DESCRIBE", "DESCRIBE LAPP_伝票", ["0", "0", "1"]),
+    job("LIMIT 0", "SELECT 金額 FROM LAPP_受注 LIMIT 0", ["1", "0", "1"]),
+    job(
+        "KORDER BY beyond the end",
+        "SELECT 金額 FROM LAPP_受注 KORDER BY 数量 LIMIT 600 OFFSET 1400",
+        ["1", "0", "1"],
+    ),
+    job(
+        "LIMIT of a table",
+        "SELECT 品 FROM LAPP_伝票$明細 LIMIT 3",
+        ["1", "0", "1"],
+    ),
+    job(
+        "DISTINCT and LIMIT",
+        "SELECT DISTINCT 数量 FROM LAPP_受注 LIMIT 3",
+        ["at least 3", "0", "1"],
+    ),
+    job("no FROM", "SELECT 1 AS a", ["0", "0", "0"]),
+    job(
+        "CASE of a subquery",
+        "SELECT CASE WHEN EXISTS (SELECT 金額 FROM LAPP_受注 WHERE 金額 < 0) AND ランク = 'A' THEN 顧客名 ELSE 顧客コード END AS v FROM LAPP_顧客マスタ WHERE 当月受注件数 < 5",
+        ["2", "0", "2"],
+    ),
+    job(
+        "a subquery in a subquery",
+        "SELECT 顧客名 FROM LAPP_顧客マスタ WHERE 顧客コード IN (SELECT 顧客コード FROM LAPP_受注 WHERE 金額 = (SELECT MIN(値) FROM LAPP_伝票))",
+        ["at least 2", "0", "3"],
+    ),
+    job(
+        "UNION with LIMIT",
+        "SELECT 顧客コード FROM LAPP_受注 UNION SELECT 顧客コード FROM LAPP_顧客マスタ ORDER BY 顧客コード LIMIT 2",
+        ["at least 4", "0", "2"],
+    ),
+    job(
+        "self join",
+        "SELECT a.金額 FROM LAPP_受注 a JOIN LAPP_受注 b ON a.金額 = b.金額 WHERE a.金額 < 20 AND b.数量 < 3",
+        ["2 to 3", "0", "1"],
+    ),
+    job(
+        "RIGHT JOIN",
+        "SELECT c.顧客名 FROM LAPP_受注 o RIGHT JOIN LAPP_顧客マスタ c ON o.顧客コード = c.顧客コード WHERE c.当月受注件数 < 5",
+        ["at least 4", "0", "2"],
+    ),
+    job(
+        "three sources",
+        "SELECT s.値 FROM LAPP_伝票 s JOIN LAPP_受注 o ON o.金額 = s.値 JOIN LAPP_顧客マスタ c ON c.顧客コード = o.顧客コード WHERE s.値 < 4",
+        ["at least 2", "0", "3"],
+    ),
+    job(
+        "a function of kintone",
+        "SELECT 金額 FROM LAPP_受注 WHERE 受注日 > TODAY()",
+        ["1", "0", "1"],
+    ),
+    job(
+        "a count where too many keys are given",
+        "SELECT COUNT(*) AS c FROM LAPP_顧客マスタ WHERE 顧客コード IN (SELECT 顧客コード FROM LAPP_受注 WHERE 金額 < 400)",
+        ["1 to 2", "0", "2"],
+    ),
+    job(
+        "a keyword",
+        "SET @w = (SELECT MAX(顧客名) FROM LAPP_顧客マスタ WHERE 当月受注件数 < 2); SELECT 金額 FROM LAPP_受注 WHERE 備考 KLIKE @w",
+        ["at least 2", "0", "2"],
+    ),
     job(
         "INSERT",
         "INSERT INTO LAPP_伝票 (伝票番号, 担当, 値) VALUES ('N1', 'c', 1), ('N2', 'c', 2)",

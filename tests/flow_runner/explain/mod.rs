@@ -199,7 +199,7 @@ fn a_plan_speaks_the_language_of_its_reader() {
         "  フォーム APP10 (1 リクエスト)",
         "  副問い合わせ 1 回",
         "    読み取り $id, 顧客コード APP10 (完全, 2 リクエスト): order by $id asc limit 500",
-        "    注: ? は実行時に決まり、kintone で評価できる値なら送ります; 該当がありえなければ送りません",
+        "    注: ? と、条件のどの部分を送るかは、実行時に決まります; 該当がありえなければ送りません",
     ] {
         assert!(japanese.lines().any(|other| other == line), "{line}\n{japanese}");
     }

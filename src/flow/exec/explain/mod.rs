@@ -1,6 +1,7 @@
 //! EXPLAIN: what a run would send to kintone, without reading a record. What is sent, and how, is decided by the functions
 //! that a run uses; what depends on records is told by its bounds. Costs one counting request per scan.
 
+mod later;
 mod query;
 mod scan;
 mod script;
@@ -9,16 +10,13 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::flow::apps::AppId;
-use crate::flow::plan::filter::{Filter, List};
 use crate::flow::plan::push::Relation as Reach;
-use crate::flow::plan::scalar::Scalar;
 use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::sql::message::{Message, say};
-use crate::flow::value::CompareMode;
 
 use super::EngineError;
 use super::estimate::Estimate;
-use super::query::{Executor, Later};
+use super::query::Executor;
 use super::relation::Relation;
 
 /// The plan of a statement.
@@ -227,14 +225,6 @@ impl<'x, 'e, 'a> Explainer<'x, 'e, 'a> {
         result
     }
 
-    /// A decision as it falls if kintone can, or cannot, decide what only a run knows.
-    fn if_later<T>(&mut self, later: Later, decide: impl FnOnce(&Executor<'e, 'a>) -> T) -> T {
-        self.executor.later = later;
-        let decided = decide(self.executor);
-        self.executor.later = Later::Sent;
-        decided
-    }
-
     fn nothing(&mut self) {
         self.step(ExplainStep::new(say!("nothing", "なし")).detail(say!(
             "the condition never holds",
@@ -248,46 +238,5 @@ fn reach_word(reach: Reach) -> Message {
         Reach::Exact => say!("exact", "完全"),
         Reach::Prefilter => say!("prefilter", "一部"),
         Reach::Local => say!("local", "送信なし"),
-    }
-}
-
-/// Whether a condition holds or fails as a whole by something that only a run knows, whatever a record has.
-fn is_undecided(filter: &Filter) -> bool {
-    let mut columns = Vec::new();
-    filter.columns(&mut columns);
-    columns.is_empty() && filter.server_test().is_none() && !filter.is_filled()
-}
-
-/// The condition if what is undecided leaves as much as possible of it.
-fn favourable(filter: &Filter) -> Filter {
-    match filter {
-        part if is_undecided(part) => Filter::Constant(true),
-        Filter::All(parts) => Filter::all(parts.iter().map(favourable).collect()),
-        Filter::Any(parts) => {
-            let decided = parts.iter().filter(|part| !is_undecided(part));
-            Filter::any(decided.map(favourable).collect())
-        }
-        leaf => leaf.clone(),
-    }
-}
-
-/// Whether a run may find that no record can meet the condition, and read none.
-fn may_fail(filter: &Filter) -> bool {
-    match filter {
-        Filter::Constant(value) => !value,
-        Filter::All(parts) => parts.iter().any(may_fail),
-        Filter::Any(parts) => parts.iter().all(may_fail),
-        // An empty list holds nothing, and a record number compares with whole numbers only.
-        Filter::OneOf {
-            list: List::Parameter(_),
-            negated: false,
-            ..
-        }
-        | Filter::Compare {
-            right: Scalar::Parameter(_),
-            mode: CompareMode::RecordNumber,
-            ..
-        } => true,
-        leaf => is_undecided(leaf),
     }
 }

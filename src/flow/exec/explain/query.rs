@@ -9,15 +9,16 @@ use crate::flow::plan::scope::{Origin, ScopeSource};
 use crate::flow::sql::ast::JoinKind;
 use crate::flow::sql::message::say;
 
+use super::later::{Outlooks, selects};
 use super::scan::Planned;
-use super::{ExplainStep, Explainer, Purpose, favourable, may_fail, reach_word};
+use super::{ExplainStep, Explainer, Purpose, reach_word};
 use crate::flow::exec::EngineError;
 use crate::flow::exec::estimate::Estimate;
 use crate::flow::exec::fill;
 use crate::flow::exec::input::Input;
 use crate::flow::exec::join::JoinTable;
-use crate::flow::exec::query::{Later, enough};
-use crate::flow::exec::scan::{Scan, counting};
+use crate::flow::exec::query::enough;
+use crate::flow::exec::scan::counting;
 use crate::flow::exec::select::{key_filter, stops_after};
 
 impl Explainer<'_, '_, '_> {
@@ -127,8 +128,7 @@ impl Explainer<'_, '_, '_> {
 
     fn select(&mut self, select: &BoundSelect) -> Result<Estimate, EngineError> {
         let select = &fill::select(select, &[], &mut self.executor.evaluator)?;
-        let mut best = select.clone();
-        best.filter = favourable(&select.filter);
+        let outlooks = selects(select);
         let rows = match select.sources.as_slice() {
             _ if select.filter == Filter::Constant(false) => {
                 self.nothing();
@@ -136,8 +136,8 @@ impl Explainer<'_, '_, '_> {
             }
             [] if select.filter == Filter::Constant(true) => Estimate::exactly(1),
             [] => Estimate::up_to(Some(1)),
-            [source] => self.single(select, &best, source)?,
-            _ => self.joined(select, &best)?,
+            [source] => self.single(select, &outlooks, source)?,
+            _ => self.joined(select, &outlooks)?,
         };
         for join in &select.joins {
             let kind = match join.kind {
@@ -191,11 +191,10 @@ impl Explainer<'_, '_, '_> {
     fn single(
         &mut self,
         select: &BoundSelect,
-        best: &BoundSelect,
+        outlooks: &Outlooks<BoundSelect>,
         source: &ScopeSource,
     ) -> Result<Estimate, EngineError> {
-        let perhaps = may_fail(&select.filter);
-        if !is_remote(source) {
+        if !matches!(source.origin, Origin::App(_) | Origin::Subtable(..)) {
             let rows = self.read_table(source);
             return Ok(if select.filter == Filter::Constant(true) {
                 rows
@@ -203,37 +202,39 @@ impl Explainer<'_, '_, '_> {
                 rows.or_none()
             });
         }
-        let reading = self.executor.reading(best, source)?;
-        let kept = self.if_later(Later::Kept, |executor| executor.reading(select, source));
-        let Some(scan) = reading.input.scan() else {
-            return Ok(Estimate::ANY);
+        let readings = outlooks.map(|select| self.executor.reading(select, source));
+        let possible = readings.possible();
+        let scans = possible.map(|reading| reading.and_then(|reading| reading.input.scan()));
+        let (
+            Outlooks {
+                known: Some(known), ..
+            },
+            Some(scans),
+        ) = (&possible, scans.all())
+        else {
+            return readings.known.map(|_| Estimate::ANY);
         };
-        // Where only kintone can decide, the values are sent or the run fails.
-        let all = Scan {
-            condition: String::new(),
-            ..scan.clone()
-        };
-        let worst = kept.as_ref().map_or(Some(&all), |kept| kept.input.scan());
+        let reach = possible.best.map_or(known.reach, |best| best.reach);
         let limit = select.limit.unwrap_or(0);
         let planned = Planned {
             window: (select.kintone_order.as_deref()).map(|order| (order, limit, select.offset)),
             stops: stops_after(select).is_some(),
-            ..Planned::whole(scan, worst.unwrap_or(scan), reading.reach, perhaps)
+            ..Planned::new(scans, &select.filter, reach)
         };
-        if let Some((app, condition)) = self.executor.counts_only(best) {
+        let counts = outlooks.map(|select| self.executor.counts_only(select));
+        if let Some((app, condition)) = counts.best.or(counts.known) {
             let mut requests = Estimate::exactly(1);
             let mut notes = Vec::new();
-            if !select.filter.is_filled() {
+            if counts.kept.is_none() {
                 let matches = self.count(&planned)?;
-                let scanned = planned.worst.requests(matches, self.executor.reader.ahead);
-                requests = requests.or(scanned);
+                requests = requests.or(planned.requests(matches, self.executor.reader.ahead));
                 notes.push(say!(
-                    "? is known in a run only; where kintone cannot decide it, records are read",
-                    "? は実行時に決まります。kintone で評価できない値ならレコードを読みます"
+                    "a run decides about ?; where kintone cannot, records are read",
+                    "? は実行時に決まります。kintone で評価できなければレコードを読みます"
                 ));
-                if perhaps {
-                    requests = requests.or_none();
-                }
+            }
+            if planned.perhaps {
+                requests = requests.or_none();
             }
             let step = ExplainStep {
                 query: Some(counting(app, &condition).query),
@@ -241,10 +242,13 @@ impl Explainer<'_, '_, '_> {
                 ..ExplainStep::new(say!("count", "件数"))
             };
             self.step(step.on(app).requests(Purpose::Read, requests).notes(notes));
+            if counts.kept.is_none() {
+                self.alternative(&planned);
+            }
             return Ok(Estimate::ANY);
         }
         let matches = self.scan(&planned)?;
-        let every = reading.rest == Filter::Constant(true) && !planned.is_open();
+        let every = known.rest == Filter::Constant(true) && select.filter.is_filled();
         Ok(match source.origin {
             Origin::App(_) if every => matches,
             Origin::App(_) => matches.or_none(),
@@ -253,37 +257,39 @@ impl Explainer<'_, '_, '_> {
     }
 
     /// The scans of a join.
-    fn joined(&mut self, select: &BoundSelect, best: &BoundSelect) -> Result<Estimate, EngineError> {
-        let perhaps = may_fail(&select.filter);
-        let (inputs, rest) = self.executor.joined_inputs(best)?;
-        let kept = self.if_later(Later::Kept, |executor| executor.joined_inputs(select))?;
+    fn joined(
+        &mut self,
+        select: &BoundSelect,
+        outlooks: &Outlooks<BoundSelect>,
+    ) -> Result<Estimate, EngineError> {
+        let joined = outlooks.map(|select| self.executor.joined_inputs(select));
+        let possible = joined.possible();
         // Tables in memory give their keys, as far as they are there.
         let mut tables: Vec<JoinTable> = Vec::new();
         let mut rows: Vec<Estimate> = Vec::new();
-        for (place, (source, input)) in select.sources.iter().zip(inputs).enumerate() {
+        for (place, source) in select.sources.iter().enumerate() {
+            let inputs = possible.map(|joined| joined.and_then(|(inputs, _)| inputs.get(place)));
             let mut table = Arc::default();
-            let read = match (input.scan(), &input) {
-                (Some(scan), _) => {
-                    let worst = kept.0.get(place).and_then(Input::scan);
-                    let reach = match (&rest, scan.condition.is_empty()) {
-                        (Filter::Constant(true), _) => Reach::Exact,
-                        (_, false) => Reach::Prefilter,
-                        (_, true) => Reach::Local,
-                    };
-                    let planned = Planned::whole(scan, worst.unwrap_or(scan), reach, perhaps);
-                    if let Some(keys) = key_filter(best, place) {
-                        self.keyed(&planned, &keys, &select.sources, &tables, &rows)?
-                    } else {
-                        let matches = self.scan(&planned)?;
-                        let known = !planned.is_open() && matches!(source.origin, Origin::App(_));
-                        if known { matches } else { Estimate::ANY }
-                    }
+            let read = if let Some(scans) = inputs.map(|input| input.and_then(Input::scan)).all() {
+                let rest = possible.best.map(|(_, rest)| rest);
+                let reach = match (rest, scans.best.condition.is_empty()) {
+                    (Some(Filter::Constant(true)), _) => Reach::Exact,
+                    (_, false) => Reach::Prefilter,
+                    (_, true) => Reach::Local,
+                };
+                let planned = Planned::new(scans, &select.filter, reach);
+                if let Some(keys) = key_filter(select, place) {
+                    self.keyed(&planned, &keys, &select.sources, &tables, &rows)?
+                } else {
+                    let matches = self.scan(&planned)?;
+                    let records = matches!(source.origin, Origin::App(_)) && !planned.perhaps;
+                    if records { matches } else { Estimate::ANY }
                 }
-                (None, Input::Memory(relation)) => {
+            } else {
+                if let Some(Input::Memory(relation)) = inputs.known {
                     table = Arc::clone(relation);
-                    self.read_table(source)
                 }
-                (None, _) => Estimate::ANY,
+                self.read_table(source)
             };
             tables.push(JoinTable {
                 relation: table,
@@ -291,7 +297,7 @@ impl Explainer<'_, '_, '_> {
             });
             rows.push(read);
         }
-        Ok(Estimate::ANY)
+        joined.known.map(|_| Estimate::ANY)
     }
 
     /// Rows of a table in memory.
@@ -307,10 +313,6 @@ impl Explainer<'_, '_, '_> {
             Origin::App(_) | Origin::Subtable(..) => Estimate::ANY,
         }
     }
-}
-
-fn is_remote(source: &ScopeSource) -> bool {
-    matches!(source.origin, Origin::App(_) | Origin::Subtable(..))
 }
 
 /// Rows behind LIMIT and OFFSET.

@@ -1,10 +1,12 @@
-//! Scans of a plan: their queries and fields at both ends of what only a run knows, and how many requests they take.
+//! Scans of a plan: their queries and fields, and how many requests they take, whatever a run finds.
 
 use crate::flow::apps::PAGE_ROWS;
+use crate::flow::plan::filter::Filter;
 use crate::flow::plan::push::{self, Relation as Reach};
 use crate::flow::plan::scope::{Origin, ScopeSource};
 use crate::flow::sql::message::{Message, say};
 
+use super::later::{Outlooks, is_branching, may_fail};
 use super::{ExplainStep, Explainer, Purpose, reach_word};
 use crate::flow::exec::EngineError;
 use crate::flow::exec::estimate::Estimate;
@@ -14,11 +16,10 @@ use crate::flow::exec::scan::{Scan, window_requests};
 
 /// A scan that is announced.
 pub(super) struct Planned<'p> {
-    /// As it is if kintone can decide what only a run knows.
-    pub best: &'p Scan,
-    /// As it is if not; the same scan where a run knows no more.
-    pub worst: &'p Scan,
+    pub scan: Outlooks<&'p Scan>,
     pub reach: Reach,
+    /// What is sent of the condition depends on what a run finds.
+    pub open: bool,
     /// A run may find that no record can match.
     pub perhaps: bool,
     /// kintone's order with limit and offset.
@@ -28,59 +29,88 @@ pub(super) struct Planned<'p> {
 }
 
 impl<'p> Planned<'p> {
-    /// A scan that is read to its end.
-    pub fn whole(best: &'p Scan, worst: &'p Scan, reach: Reach, perhaps: bool) -> Self {
+    /// A scan with a condition, of which this much is left to a run, that is read to its end.
+    pub fn new(scan: Outlooks<&'p Scan>, filter: &Filter, reach: Reach) -> Self {
+        let known = &scan.known.condition;
         Self {
-            best,
-            worst,
+            open: is_branching(filter) || scan.best.condition != *known || scan.kept.condition != *known,
+            perhaps: may_fail(filter),
+            scan,
             reach,
-            perhaps,
             window: None,
             stops: false,
         }
     }
 
-    /// Part of it is known in a run only.
-    pub fn is_open(&self) -> bool {
-        self.perhaps || self.best.condition != self.worst.condition || self.best.fields != self.worst.fields
-    }
-
     /// Fields, with a mark at those that may not be needed.
     fn fields(&self) -> String {
         let mark = |field: &String| {
-            let certain = self.best.fields.contains(field);
+            let certain = self.scan.known.fields.contains(field);
             format!("{field}{}", if certain { "" } else { push::LATER })
         };
-        self.worst.fields.iter().map(mark).collect::<Vec<_>>().join(", ")
-    }
-}
-
-impl Explainer<'_, '_, '_> {
-    /// Records that match what is known of the condition.
-    pub(super) fn count(&mut self, planned: &Planned<'_>) -> Result<Estimate, EngineError> {
-        let Planned { worst, perhaps, .. } = planned;
-        self.counted.push((worst.app, worst.condition.clone(), *perhaps));
-        let matches = self.executor.reader.count(worst.app, &worst.condition)?;
-        Ok(if self.foreseen.changed.contains(&worst.app) {
-            Estimate::ANY
-        } else {
-            Estimate::exactly(matches)
-        })
+        self.scan
+            .kept
+            .fields
+            .iter()
+            .map(mark)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
-    /// Adds a scan; the records that match what is known of its condition.
-    pub(super) fn scan(&mut self, planned: &Planned<'_>) -> Result<Estimate, EngineError> {
-        let matches = self.count(planned)?;
-        let ahead = self.executor.reader.ahead;
-        let mut notes = Vec::new();
-        let mut requests = match planned.window {
+    /// The first request.
+    fn query(&self) -> String {
+        let scan = self.scan.best;
+        if let Some((order, limit, offset)) = self.window {
+            return scan.ordered(order, limit.min(PAGE_ROWS as u64), offset).query;
+        }
+        let query = scan.first().query;
+        match query.rsplit_once(' ') {
+            // kintone gets the LIMIT only if it decides the whole condition.
+            Some((query, _)) if self.scan.known.at_most != self.scan.kept.at_most => {
+                format!("{query} {}", push::LATER)
+            }
+            _ => query,
+        }
+    }
+
+    /// Requests if so many records match.
+    pub fn requests(&self, matches: Estimate, ahead: usize) -> Estimate {
+        match self.window {
             Some((_, 0, _)) => Estimate::exactly(0),
             Some((_, limit, offset)) => {
                 window_requests(limit, matches.map(|matches| matches.saturating_sub(offset)))
             }
-            None => planned.worst.requests(matches, ahead),
-        };
-        if planned.stops && requests.exact().is_none_or(|pages| pages > 1) && planned.best.at_most.is_none() {
+            None => {
+                let [known, kept] =
+                    [self.scan.known, self.scan.kept].map(|scan| scan.requests(matches, ahead));
+                known.or(kept)
+            }
+        }
+    }
+}
+
+impl Explainer<'_, '_, '_> {
+    /// Records that match.
+    pub(super) fn count(&mut self, planned: &Planned<'_>) -> Result<Estimate, EngineError> {
+        let Scan { app, condition, .. } = planned.scan.known;
+        self.counted.push((*app, condition.clone(), planned.perhaps));
+        let matches = Estimate::exactly(self.executor.reader.count(*app, condition)?);
+        Ok(if self.foreseen.changed.contains(app) {
+            Estimate::ANY
+        } else if planned.open {
+            matches.or_none()
+        } else {
+            matches
+        })
+    }
+
+    /// Adds a scan; the records that match.
+    pub(super) fn scan(&mut self, planned: &Planned<'_>) -> Result<Estimate, EngineError> {
+        let matches = self.count(planned)?;
+        let mut notes = Vec::new();
+        let mut requests = planned.requests(matches, self.executor.reader.ahead);
+        let many = requests.exact().is_none_or(|pages| pages > 1);
+        if planned.stops && many && planned.scan.kept.at_most.is_none() {
             requests.least = 1;
             notes.push(say!(
                 "as soon as LIMIT has its rows, no more",
@@ -98,12 +128,11 @@ impl Explainer<'_, '_, '_> {
                 "前の文がこのアプリに書き込みます"
             ));
         }
-        if planned.is_open() {
-            requests.least = requests.least.min(1);
-        } else if let Some(most) = matches
+        let known = planned.scan.known;
+        let refused = matches
             .exact()
-            .and_then(|matches| self.executor.reader.foresee(planned.best, matches))
-        {
+            .and_then(|matches| self.executor.reader.foresee(known, matches));
+        if let Some(most) = refused {
             requests.least = 1;
             notes.push(say!(
                 "a run fails here: more than {most} records (limits.maxReadRows)",
@@ -116,15 +145,15 @@ impl Explainer<'_, '_, '_> {
 
     /// Adds the step of a scan.
     fn announce(&mut self, planned: &Planned<'_>, mut requests: Estimate, mut notes: Vec<Message>) {
-        let scan = planned.best;
-        let query = match planned.window {
-            Some((order, limit, offset)) => scan.ordered(order, limit.min(PAGE_ROWS as u64), offset).query,
-            None => scan.first().query,
-        };
-        if planned.best.condition != planned.worst.condition || planned.best.fields != planned.worst.fields {
+        if planned.open {
             notes.push(say!(
-                "? is known in a run only, and sent if kintone can decide it",
-                "? は実行時に決まり、kintone で評価できる値なら送ります"
+                "a run decides about ?, and which parts of the condition are sent",
+                "? と、条件のどの部分を送るかは、実行時に決まります"
+            ));
+        } else if planned.scan.known.fields != planned.scan.kept.fields {
+            notes.push(say!(
+                "fields with ? are read if what a run finds asks for them",
+                "? の付いたフィールドは、実行時に必要になれば読みます"
             ));
         }
         if planned.perhaps {
@@ -135,12 +164,22 @@ impl Explainer<'_, '_, '_> {
             ));
         }
         let step = ExplainStep {
-            query: Some(query),
+            query: Some(planned.query()),
             relation: Some(reach_word(planned.reach)),
             ..ExplainStep::new(say!("scan", "読み取り"))
         };
-        let step = step.detail(planned.fields()).on(scan.app);
+        let step = step.detail(planned.fields()).on(planned.scan.best.app);
         self.step(step.requests(Purpose::Read, requests).notes(notes));
+    }
+
+    /// Adds the scan that takes the place of the step before if kintone cannot decide the condition; its requests are
+    /// within the bounds given there.
+    pub(super) fn alternative(&mut self, planned: &Planned<'_>) {
+        let step = ExplainStep {
+            query: Some(planned.scan.kept.first().query),
+            ..ExplainStep::new(say!("or scan", "または読み取り"))
+        };
+        self.step(step.detail(planned.fields()).on(planned.scan.kept.app));
     }
 
     /// A source of a join that is asked for keys of an earlier one, if these are few.
@@ -162,7 +201,7 @@ impl Explainer<'_, '_, '_> {
             for condition in conditions {
                 let requests = Estimate {
                     least: 1,
-                    ..planned.worst.requests(matches, self.executor.reader.ahead)
+                    ..planned.requests(matches, self.executor.reader.ahead)
                 };
                 self.narrowed(planned, &condition, requests, Vec::new());
             }
@@ -171,7 +210,7 @@ impl Explainer<'_, '_, '_> {
         let met = rows.get(earlier).copied().unwrap_or(Estimate::ANY);
         let (outline, narrow) = keys.outline(met);
         let matches = self.count(planned)?;
-        let all = planned.worst.requests(matches, self.executor.reader.ahead);
+        let all = planned.requests(matches, self.executor.reader.ahead);
         let pages = matches.most.map(|matches| matches / PAGE_ROWS as u64);
         let split = narrow
             .most
@@ -196,8 +235,11 @@ impl Explainer<'_, '_, '_> {
             condition: push::and(condition, &scan.condition),
             ..scan.clone()
         };
-        let (best, worst) = (narrow(planned.best), narrow(planned.worst));
-        let planned = Planned::whole(&best, &worst, planned.reach, planned.perhaps);
+        let narrowed = planned.scan.map(|scan| narrow(scan));
+        let planned = Planned {
+            scan: narrowed.map(|scan| scan),
+            ..*planned
+        };
         self.announce(&planned, requests, notes);
     }
 

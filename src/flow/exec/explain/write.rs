@@ -6,14 +6,15 @@ use crate::flow::dml::{
     needs_precision, write_requests,
 };
 use crate::flow::plan::filter::Filter;
+use crate::flow::plan::scalar::Scalar;
 use crate::flow::sql::message::{Language, say};
 
+use super::later::{Outlooks, conditions, may_fail, with_fewest_columns};
 use super::scan::Planned;
-use super::{ExplainStep, Explainer, Purpose, favourable, may_fail};
+use super::{ExplainStep, Explainer, Purpose};
 use crate::flow::exec::EngineError;
 use crate::flow::exec::estimate::Estimate;
 use crate::flow::exec::fill;
-use crate::flow::exec::query::Later;
 use crate::flow::exec::select::Reading;
 
 /// What a write depends on beside the statement.
@@ -84,23 +85,27 @@ impl Explainer<'_, '_, '_> {
         self.parameters(&update.parameters)?;
         let filter = fill::filter(&update.filter, &[], &mut self.executor.evaluator)?;
         let values = filled_values(&update.values, &[], &mut self.executor.evaluator)?;
-        let best = update.reads(self.executor, favourable(&filter), &values, false)?;
-        let kept = self.if_later(Later::Kept, |executor| {
-            update.reads(executor, filter.clone(), &values, false)
-        })?;
-        let (Some(best), Some(kept)) = (best, kept) else {
-            self.nothing();
-            return Ok(());
+        let fewest: Vec<Scalar> = values.iter().map(with_fewest_columns).collect();
+        let filters = conditions(&filter);
+        let read = |filter: &Filter, values| update.reads(self.executor, filter.clone(), values, false);
+        let reads = Outlooks {
+            best: read(&filters.best, &fewest),
+            known: read(&filters.known, &fewest),
+            kept: read(&filters.kept, &values),
         };
-        let perhaps = may_fail(&filter);
-        if let Some((source, worst)) = best.source.as_ref().zip(kept.source.as_ref()) {
+        let possible = reads.possible().map(|reads| reads.and_then(Option::as_ref));
+        let Some(reads) = possible.all() else {
+            self.nothing();
+            return reads.known.map(drop);
+        };
+        if let Some(sources) = reads.map(|reads| reads.source.as_ref()).all() {
             match update.scope.sources.get(1) {
-                Some(table) if source.input.scan().is_none() => drop(self.read_table(table)),
-                _ => drop(self.records(source, worst, perhaps)?),
+                Some(table) if sources.known.input.scan().is_none() => drop(self.read_table(table)),
+                _ => drop(self.records(&sources, &filter)?),
             }
         }
-        self.settings(update.app, &update.fields, !perhaps);
-        let mut rows = self.records(&best.target, &kept.target, perhaps)?;
+        self.settings(update.app, &update.fields, !may_fail(&filter));
+        let mut rows = self.records(&reads.map(|reads| &reads.target), &filter)?;
         if update.inspection.only_validates() {
             self.only_checks(update.app, "UPDATE");
             return Ok(());
@@ -115,25 +120,25 @@ impl Explainer<'_, '_, '_> {
     fn delete(&mut self, delete: &BoundDelete) -> Result<(), EngineError> {
         self.parameters(&delete.parameters)?;
         let filter = fill::filter(&delete.filter, &[], &mut self.executor.evaluator)?;
-        let best = delete.reads(self.executor, &favourable(&filter), &[])?;
-        let kept = self.if_later(Later::Kept, |executor| delete.reads(executor, &filter, &[]))?;
-        let (Some(best), Some(kept)) = (best, kept) else {
+        let reads = conditions(&filter).map(|filter| delete.reads(self.executor, filter, &[]));
+        let possible = reads.possible().map(|reads| reads.and_then(Option::as_ref));
+        let Some(reads) = possible.all() else {
             self.nothing();
-            return Ok(());
+            return reads.known.map(drop);
         };
-        let rows = self.records(&best, &kept, may_fail(&filter))?;
+        let rows = self.records(&reads, &filter)?;
         self.send(delete.app, "DELETE", rows, rows.map(write_requests));
         Ok(())
     }
 
     /// Adds the scan of a source; the rows that its condition lets pass.
-    fn records(&mut self, best: &Reading, worst: &Reading, perhaps: bool) -> Result<Estimate, EngineError> {
-        let (Some(best_scan), Some(worst_scan)) = (best.input.scan(), worst.input.scan()) else {
+    fn records(&mut self, readings: &Outlooks<&Reading>, filter: &Filter) -> Result<Estimate, EngineError> {
+        let Some(scans) = readings.map(|reading| reading.input.scan()).all() else {
             return Ok(Estimate::ANY);
         };
-        let planned = Planned::whole(best_scan, worst_scan, best.reach, perhaps);
+        let planned = Planned::new(scans, filter, readings.best.reach);
         let matches = self.scan(&planned)?;
-        let every = best.rest == Filter::Constant(true) && worst.rest == Filter::Constant(true) && !perhaps;
+        let every = readings.known.rest == Filter::Constant(true) && filter.is_filled();
         Ok(if every { matches } else { matches.or_none() })
     }
 
