@@ -9,7 +9,7 @@ use crate::archive::ABANDON;
 use crate::desk::{Desk, assert_done, assert_refused, id};
 use crate::network::{NodeSpec, said, text};
 use crate::operator::type_command;
-use crate::sandbox::STATE;
+use crate::sandbox::{JOB_LOG, STATE};
 
 /// `a` has succeeded and must not be repeated; `b` fails once.
 fn half_done(name: &str) -> Desk {
@@ -133,6 +133,76 @@ fn a_run_without_its_bundle_is_a_decision_until_it_is_closed() {
         abandon["command"].as_str().expect("a command"),
     ));
     assert_eq!(desk.status()["situation"], "ARCHIVED");
+}
+
+#[test]
+fn whether_a_node_may_be_repeated_is_looked_up_in_the_bundle() {
+    let desk = half_done("edited_idempotent");
+    check(&desk, &desk.state("a"), "idempotent", "true", "'false'");
+    check(&desk, &desk.state("b"), "idempotent", "false", "'true'");
+    desk.edit_state(&desk.state("b"), "idempotent", "false");
+    desk.sandbox.clear_log();
+    desk.status();
+    assert!(desk.requests() <= 4, "{}", desk.requests());
+}
+
+/// A node that reads a CSV file and fails.
+fn with_an_input(name: &str) -> Desk {
+    let desk = Desk::empty(name, &[NodeSpec::new("a", &[], &["FAILED", "SUCCESS"])]);
+    let file = desk.space.network_file();
+    let yaml = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, yaml + "    inputs: {src: a.csv}\n").expect("written");
+    std::fs::write(desk.space.dir.join("io/in/a.csv"), "x\n1\n").expect("written");
+    desk.space.run_network(&["--business-key", "k"]);
+    desk
+}
+
+#[test]
+fn a_run_whose_input_files_may_be_gone_is_not_offered_to_a_start() {
+    let old = "2020-01-01T00:00:00Z";
+    let desk = with_an_input("edited_retention");
+    desk.edit_state(&desk.run(), "created_at", old);
+    assert_refused(&resume(&desk), "INPUT_RETENTION_EXPIRED");
+    desk.sandbox.clear_log();
+    let status = desk.status();
+    assert!(desk.requests() <= 4, "{}", desk.requests());
+    let reason = status["waiting_on"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("INPUT_RETENTION_EXPIRED"), "{status:#}");
+    let actions = status["next_actions"].as_array().expect("a list");
+    assert!(actions.iter().all(|a| a["action"] == "ARCHIVE"), "{status:#}");
+    assert_done(&type_command(
+        &desk.space,
+        actions[0]["command"].as_str().expect("a command"),
+    ));
+    // Without inputs nothing can be gone.
+    let desk = half_done("edited_no_retention");
+    desk.edit_state(&desk.run(), "created_at", old);
+    assert_eq!(desk.status()["next_actions"][0]["action"], "RESUME");
+}
+
+#[test]
+fn two_log_records_of_one_attempt_are_a_decision_for_a_person() {
+    let (desk, start, _) = Desk::between("edited_log");
+    desk.kill(start);
+    let record = desk.book().job_log.swap_remove(0);
+    let copy = json!({
+        "record_type": record["record_type"], "attempt_id": record["attempt_id"], "job_id": record["job_id"],
+        "status": { "value": "FAILED" },
+    });
+    desk.sandbox.insert(JOB_LOG.0, &[copy]);
+    let unknown = said(&resume(&desk));
+    assert!(unknown.contains("(NODE_RESULT_UNKNOWN)"), "{unknown}");
+    let status = desk.status();
+    assert_eq!(status["situation"], "DECISION", "{status:#}");
+    let reason = status["waiting_on"]["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("the JOB log has several records of this attempt"),
+        "{status:#}"
+    );
+    let way = status["next_actions"][0]["command"].as_str().expect("a command");
+    assert!(way.starts_with("ksql-flownet resolve-node"), "{way}");
+    assert_done(&type_command(&desk.space, way));
+    assert_done(&resume(&desk));
 }
 
 #[test]

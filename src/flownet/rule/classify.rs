@@ -22,6 +22,8 @@ pub const LOCK_CONFLICT: &str = "LOCK_CONFLICT";
 
 /// Text of an orphan without any terminal record (REC-24).
 pub const ORPHAN_TEXT: &str = "orphan RUNNING attempt had no terminal execution result";
+/// Message of an orphan whose JOB log records contradict each other.
+pub const SEVERAL_TEXT: &str = "the JOB log has several records of this attempt";
 
 /// The JOB log record of one attempt (REC-28). Empty fields are `None`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -44,7 +46,9 @@ pub enum JobLog {
     Absent,
     /// Exactly one record.
     Found(JobRecord),
-    /// More than one record, a malformed answer, or another app: nothing is known.
+    /// More than one record: somebody copied one, and nothing can be concluded.
+    Several,
+    /// A malformed answer, or another app: nothing is known.
     LookupFailed,
 }
 
@@ -52,7 +56,7 @@ impl JobLog {
     fn record(&self) -> Option<&JobRecord> {
         match self {
             Self::Found(record) => Some(record),
-            Self::Absent | Self::LookupFailed => None,
+            Self::Absent | Self::Several | Self::LookupFailed => None,
         }
     }
 
@@ -350,7 +354,7 @@ pub enum Orphan {
     Ended(RecordedEnd),
     /// It never started: CANCELLED / PREPARE_FAILED, the node waits again (BTR-14).
     NeverStarted,
-    /// UNKNOWN / NO_EXECUTION_RESULT with [`ORPHAN_TEXT`].
+    /// UNKNOWN / NO_EXECUTION_RESULT with [`ORPHAN_TEXT`] or [`SEVERAL_TEXT`].
     Unknown,
     /// The lookup failed: nothing may be written (ORP-03).
     Undecided,
@@ -361,7 +365,7 @@ pub fn orphan(execution_started: bool, job_log: &JobLog) -> Orphan {
     match job_log {
         JobLog::LookupFailed => Orphan::Undecided,
         JobLog::Absent if !execution_started => Orphan::NeverStarted,
-        JobLog::Absent => Orphan::Unknown,
+        JobLog::Absent | JobLog::Several => Orphan::Unknown,
         JobLog::Found(record) => record
             .status
             .as_deref()

@@ -43,6 +43,8 @@ pub struct Detail<'a> {
     pub attempts: &'a [Attempt],
     /// What their examination found.
     pub found: &'a Examination,
+    /// Why no start takes the Run on, where the records do not say it.
+    pub refused: Option<&'a str>,
 }
 
 /// Tells where a Run stands.
@@ -190,8 +192,9 @@ fn standing(case: &Case<'_>) -> Advice {
             vec![Action::Abandon.does(Effect::Closes)],
         );
     }
-    if !case.run.resume_allowed {
-        let reason = "resume_allowed of the Run is false".to_owned();
+    let refused = detail.refused.map(str::to_owned);
+    let not_allowed = || (!case.run.resume_allowed).then(|| "resume_allowed of the Run is false".to_owned());
+    if let Some(reason) = refused.or_else(not_allowed) {
         let close = closing(case).unwrap_or_else(|| Action::Abandon.does(Effect::Closes));
         return decision(None, case.run.updated_at.clone(), reason, vec![close]);
     }

@@ -77,7 +77,11 @@ pub struct Examination {
 }
 
 impl Examination {
-    fn stop(&mut self, finding: Inconsistency) {
+    /// Adds a finding that no command can repair, unless it is there.
+    pub fn stop(&mut self, finding: Inconsistency) {
+        if self.findings.contains(&finding) {
+            return;
+        }
         self.findings.push(finding.clone());
         self.unrepairable.push(finding);
     }

@@ -10,7 +10,7 @@ use crate::flownet::record::{
 };
 use crate::flownet::rule::edited;
 use crate::flownet::rule::reconcile::{self, Examination, Records};
-use crate::kintone::{App, Client, query};
+use crate::kintone::{App, Client, Record, query};
 
 /// Attempt ids in one resolutions query: keeps the query far below kintone's limit of its length.
 const IDS_PER_QUERY: usize = 100;
@@ -96,8 +96,28 @@ pub fn run_by_id(ctx: &Context, run_id: &str) -> Result<Run, Failure> {
     }
 }
 
-/// Reads everything about a Run; also for `status`, which has no start context.
+/// The records of a Run in the state app.
+pub fn of_run(run_id: &str) -> String {
+    query::one_of("run_id", &[run_id])
+}
+
+/// Reads everything about a Run without a start context.
 pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<Gathered, Failure> {
+    read_behind(
+        client.all_by_id(state, &of_run(run_id), &[])?,
+        client,
+        audit,
+        run_id,
+    )
+}
+
+/// Reads everything about a Run whose records in the state app are read already.
+pub fn read_behind(
+    state_records: Vec<Record>,
+    client: &Client,
+    audit: &App,
+    run_id: &str,
+) -> Result<Gathered, Failure> {
     let mut all = Gathered {
         run: None,
         states: Vec::new(),
@@ -108,9 +128,8 @@ pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<G
         archived: false,
         damaged: Vec::new(),
     };
-    let mine = query::one_of("run_id", &[run_id]);
     let hold_key = hold_key(run_id)?;
-    for record in client.all_by_id(state, &mine, &[])? {
+    for record in state_records {
         if record.text("run_id") != run_id {
             continue;
         }
@@ -128,7 +147,7 @@ pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<G
     }
     let types = query::one_of("record_type", &[invocation::RECORD_TYPE, attempt::RECORD_TYPE]);
     let archive = query::one_of("result_code", &[operation::RUN_ARCHIVED]);
-    let wanted = query::and(&[mine, query::or(&[types, archive])]);
+    let wanted = query::and(&[of_run(run_id), query::or(&[types, archive])]);
     for record in client.all_by_id(audit, &wanted, &[])? {
         if record.text("run_id") != run_id {
             continue;

@@ -34,21 +34,25 @@ pub fn refuse_expired(ctx: &Context, run: &Run, network: &Network) -> Result<(),
     let Some(io) = ctx.io.as_ref().filter(|_| network.has_inputs()) else {
         return Ok(());
     };
-    let days = i64::try_from(io.retention_days).unwrap_or(i64::MAX);
+    match expired(run, io.retention_days, ctx.clock.now()) {
+        Some(why) => Err(Failure::new("INPUT_RETENTION_EXPIRED", why).fact("run_id", &run.run_id)),
+        None => Ok(()),
+    }
+}
+
+/// Why the input files of a Run may be gone, when it is older than they are kept.
+pub fn expired(run: &Run, retention_days: u64, now: Timestamp) -> Option<String> {
+    let days = i64::try_from(retention_days).unwrap_or(i64::MAX);
     // The stored minute hides up to 59.999 s.
     let age = days.saturating_mul(DAY_MS).saturating_add(MINUTE_MS - 1);
-    let over = Timestamp::parse(&run.created_at).is_some_and(|t| ctx.clock.now() > t.plus_ms(age));
-    if over {
-        return Err(Failure::new(
-            "INPUT_RETENTION_EXPIRED",
+    Timestamp::parse(&run.created_at)
+        .filter(|made| now > made.plus_ms(age))
+        .map(|_| {
             format!(
-                "Run {} is older than {} days; its input files may be gone",
-                run.run_id, io.retention_days
-            ),
-        )
-        .fact("run_id", &run.run_id));
-    }
-    Ok(())
+                "Run {} is older than {retention_days} days; its input files may be gone",
+                run.run_id
+            )
+        })
 }
 
 /// Nodes that run again must find the files of their earlier attempt (IO-10).

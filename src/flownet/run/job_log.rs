@@ -37,8 +37,7 @@ pub fn look_up(
             status: one.opt_text("status").map(str::to_owned),
             finished_at: one.opt_text("finished_at").map(str::to_owned),
         }),
-        // Two executions under one attempt id: nothing can be concluded.
-        _ => JobLog::LookupFailed,
+        _ => JobLog::Several,
     })
 }
 

@@ -11,7 +11,7 @@ mod ensure;
 pub mod failure;
 pub mod gather;
 mod held;
-mod inputs;
+pub mod inputs;
 mod job_log;
 pub mod ledger;
 mod orphan;
@@ -20,7 +20,7 @@ pub mod reclaim;
 pub mod repair;
 mod resume;
 mod schedule;
-mod stored;
+pub mod stored;
 
 pub use context::{Context, Io, Request, WhichRun};
 pub use ensure::start;

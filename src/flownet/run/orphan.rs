@@ -10,7 +10,8 @@ use crate::flownet::lease::reclaim;
 use crate::flownet::record::status::AttemptStatus;
 use crate::flownet::record::{Attempt, NodeState};
 use crate::flownet::rule::classify::{
-    JobLog, JobRecord, NO_EXECUTION_RESULT, ORPHAN_TEXT, Orphan, PREPARE_FAILED, RecordedEnd, orphan,
+    JobLog, JobRecord, NO_EXECUTION_RESULT, ORPHAN_TEXT, Orphan, PREPARE_FAILED, RecordedEnd, SEVERAL_TEXT,
+    orphan,
 };
 use crate::flownet::time::Timestamp;
 
@@ -94,7 +95,7 @@ fn decide(
         Orphan::Undecided => Err(Failure::new(
             "REMOTE_ERROR",
             format!(
-                "the JOB log has several records of orphan attempt {}",
+                "the JOB log of orphan attempt {} gave no answer",
                 attempt.attempt_id
             ),
         )),
@@ -128,7 +129,11 @@ fn settled_attempt(attempt: &Attempt, end: RecordedEnd, log: &JobLog, now: Times
         }
     }
     if settled.status == AttemptStatus::Unknown {
-        ORPHAN_TEXT.clone_into(&mut settled.error_message);
+        let text = match log {
+            JobLog::Several => SEVERAL_TEXT,
+            _ => ORPHAN_TEXT,
+        };
+        text.clone_into(&mut settled.error_message);
     }
     settled
 }

@@ -52,7 +52,7 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     }
     let description = refuse_drift(ctx, &run)?;
     let log_is_runners = prepare::log_is_runners(ctx, &description);
-    let contents = schedule::download(ctx, &run, &run.bundle_sha256)?;
+    let contents = schedule::download(&ctx.client, &ctx.state, &run, &run.bundle_sha256)?;
     let network = stored::definition(&run, &contents)?;
     if let Some(remark) = stored::changed_since(inside.request, &run, &network, &contents) {
         (ctx.warn)(remark);

@@ -17,6 +17,7 @@ use crate::flownet::rule::aggregate::aggregate;
 use crate::flownet::rule::schedule::{Disposition, Scope, blocked_closure, disposition};
 use crate::flownet::rule::select::Brake;
 use crate::flownet::time::Timestamp;
+use crate::kintone::{App, Client};
 
 /// Clause of an invocation that a signal ended early.
 const STOPPED: &str = "stopped by a signal";
@@ -224,7 +225,7 @@ impl Scheduler<'_> {
             .expected_zip
             .clone()
             .unwrap_or_else(|| stored.bundle_sha256.clone());
-        let contents = download(self.ctx, &stored, &expected)?;
+        let contents = download(&self.ctx.client, &self.ctx.state, &stored, &expected)?;
         self.ready.ledger.run = super::ledger::Entry::read(stored);
         Ok(contents)
     }
@@ -295,10 +296,9 @@ fn set_blocked(state: &mut NodeState, culprits: Vec<String>, now: Timestamp) {
 }
 
 /// Downloads the bundle of a Run and verifies it.
-pub fn download(ctx: &Context, run: &Run, expected_sha256: &str) -> Result<Contents, Failure> {
-    let zip = ctx
-        .client
-        .download(&ctx.state, &run.bundle_file_key, MAX_BUNDLE_BYTES)
+pub fn download(client: &Client, state: &App, run: &Run, expected_sha256: &str) -> Result<Contents, Failure> {
+    let zip = client
+        .download(state, &run.bundle_file_key, MAX_BUNDLE_BYTES)
         .map_err(|e| Failure::new("BUNDLE_UPLOAD_FAILED", format!("bundle download failed: {e}")))?;
     bundle::open(&zip, expected_sha256).map_err(|e| match e {
         BundleError::HashMismatch => Failure::from(e).detail(format!(

@@ -5,12 +5,14 @@ use std::path::Path;
 use super::context::Request;
 use super::failure::Failure;
 use super::resume::edited_run;
+use super::schedule;
 use crate::flownet::bundle::Contents;
 use crate::flownet::canonical_json::sha256_hex;
 use crate::flownet::definition::files::sql_path;
 use crate::flownet::definition::{Network, load_stored};
 use crate::flownet::record::Run;
 use crate::flownet::rule::edited;
+use crate::kintone::{App, Client};
 
 /// Changed files that a remark names.
 const MOST_NAMED: usize = 3;
@@ -42,6 +44,11 @@ pub fn definition(run: &Run, contents: &Contents) -> Result<Network, Failure> {
         return Err(mismatch("its definition belongs to another network"));
     }
     Ok(network)
+}
+
+/// The definition in the bundle of a Run, for those who look without working on it.
+pub fn read_definition(client: &Client, state: &App, run: &Run) -> Result<Network, Failure> {
+    definition(run, &schedule::download(client, state, run, &run.bundle_sha256)?)
 }
 
 /// What to tell somebody who changed the network file or an SQL file after the Run was made, and may expect a resume to

@@ -1,23 +1,26 @@
 //! Reading for `status`: at most 4 requests for one Run, 3 and one per 500 Runs for a list.
 
 use super::{Detail, Facts, Question, RunFacts, Selection};
+use crate::flownet::definition::Network;
 use crate::flownet::key;
+use crate::flownet::record::status::{Lifecycle, RunStatus};
 use crate::flownet::record::{DamagedRun, Hold, Lock, Run, hold, lock, run};
-use crate::flownet::run::{Failure, gather as records};
-use crate::kintone::query;
+use crate::flownet::run::gather::Gathered;
+use crate::flownet::run::{Failure, gather as records, inputs, stored};
+use crate::kintone::{Record, query};
+
+/// Requests that one Run may cost.
+const MOST_REQUESTS: u64 = 4;
 
 /// Reads what the question needs.
 pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
     let lock_key = key::lock_key(question.profile, question.network_id)?;
     match &question.selection {
         Selection::All => list(question, &lock_key),
-        Selection::RunId(id) => one(
-            question,
-            &lock_key,
-            &query::one_of("run_id", &[id]),
-            |r| r.run_id == *id,
-            |d| d.run_id == *id,
-        ),
+        Selection::RunId(id) => {
+            let found = walk(question, &lock_key, records::of_run(id))?;
+            one(question, found, true, |r| r.run_id == *id, |d| d.run_id == *id)
+        }
         Selection::BusinessKey(text) => {
             let run_key = key::run_key(question.profile, question.network_id, text)?;
             let by_key = query::one_of("record_key", &[&run_key]);
@@ -26,10 +29,11 @@ pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
                 query::one_of("network_id", &[question.network_id]),
                 query::one_of("business_key", &[text]),
             ]);
+            let found = runs_and_lock(question, &lock_key, query::or(&[by_key, by_parts]))?;
             one(
                 question,
-                &lock_key,
-                &query::or(&[by_key, by_parts]),
+                found,
+                false,
                 |r| r.record_key == run_key || r.derived_key().as_ref() == Some(&run_key),
                 |d| d.record_key == run_key || d.business_key == *text,
             )
@@ -43,18 +47,22 @@ struct Found {
     runs: Vec<Run>,
     damaged: Vec<DamagedRun>,
     held: Option<Lock>,
+    /// Records that are neither.
+    rest: Vec<Record>,
 }
 
-/// Runs and the lock that meet `condition` or are the lock, in one walk.
-fn runs_and_lock(question: &Question<'_>, lock_key: &str, condition: &str) -> Result<Found, Failure> {
-    let runs = query::and(&[
-        query::one_of("record_type", &[run::RECORD_TYPE]),
-        condition.to_owned(),
-    ]);
+/// Runs that meet `condition`, and the lock.
+fn runs_and_lock(question: &Question<'_>, lock_key: &str, condition: String) -> Result<Found, Failure> {
+    let runs = query::and(&[query::one_of("record_type", &[run::RECORD_TYPE]), condition]);
+    walk(question, lock_key, runs)
+}
+
+/// Records that meet `condition`, and the lock, in one walk.
+fn walk(question: &Question<'_>, lock_key: &str, condition: String) -> Result<Found, Failure> {
     let mut found = Found::default();
     let mut held: Vec<Lock> = Vec::new();
     let held_key = key::held_lock_record_key(lock_key)?;
-    let both = query::or(&[runs, Lock::condition(&held_key, lock_key)]);
+    let both = query::or(&[condition, Lock::condition(&held_key, lock_key)]);
     for record in question.client.all_by_id(question.state, &both, &[])? {
         match record.text("record_type") {
             run::RECORD_TYPE => match Run::from_record(&record) {
@@ -70,7 +78,7 @@ fn runs_and_lock(question: &Question<'_>, lock_key: &str, condition: &str) -> Re
             lock::RECORD_TYPE if Lock::is_held_by(&record, &held_key, lock_key) => {
                 held.push(Lock::read(&record));
             }
-            _ => {}
+            _ => found.rest.push(record),
         }
     }
     if held.len() > 1 {
@@ -93,7 +101,8 @@ fn list(question: &Question<'_>, lock_key: &str) -> Result<Facts, Failure> {
         mut runs,
         damaged,
         held,
-    } = runs_and_lock(question, lock_key, &condition)?;
+        ..
+    } = runs_and_lock(question, lock_key, condition)?;
     runs.sort_by(|a, b| crate::flownet::canonical_json::text_order(&a.run_id, &b.run_id));
     let mut holds = Vec::new();
     if !runs.is_empty() {
@@ -133,14 +142,20 @@ fn run_of_invocation(question: &Question<'_>, invocation_id: &str) -> Result<Opt
     Ok(own.map(|r| r.text("run_id").to_owned()))
 }
 
+/// The one Run among `found`; `whole` says that the rest is everything else that the state app has of it.
 fn one(
     question: &Question<'_>,
-    lock_key: &str,
-    condition: &str,
+    found: Found,
+    whole: bool,
     wanted: impl Fn(&Run) -> bool,
     wanted_too: impl Fn(&DamagedRun) -> bool,
 ) -> Result<Facts, Failure> {
-    let Found { runs, damaged, held } = runs_and_lock(question, lock_key, condition)?;
+    let Found {
+        runs,
+        damaged,
+        held,
+        rest,
+    } = found;
     let exact: Vec<Run> = runs.into_iter().filter(|r| wanted(r)).collect();
     let Some(found) = records::only(exact, "MULTIPLE_RECORDS")? else {
         if let Some(broken) = damaged.into_iter().find(|d| wanted_too(d)) {
@@ -154,9 +169,16 @@ fn one(
             ),
         ));
     };
-    let mut all = records::read(question.client, question.state, question.audit, &found.run_id)?;
+    let (client, audit) = (question.client, question.audit);
+    let mut all = if whole {
+        records::read_behind(rest, client, audit, &found.run_id)?
+    } else {
+        records::read(client, question.state, audit, &found.run_id)?
+    };
     all.states.reverse();
     all.attempts.reverse();
+    let run = all.run.take().unwrap_or(found);
+    let (network, refused) = definition(question, &run, &all);
     let owner = held.as_ref().map(|l| l.owner_invocation_id.as_str());
     let run = RunFacts {
         owns_lock: all
@@ -164,7 +186,7 @@ fn one(
             .iter()
             .any(|i| Some(i.invocation_id.as_str()) == owner),
         hold: all.hold,
-        run: all.run.unwrap_or(found),
+        run,
         detail: Some(Detail {
             invocations: all.invocations,
             states: all.states,
@@ -172,9 +194,38 @@ fn one(
             resolutions: all.resolutions,
             archived: all.archived,
             damaged: all.damaged,
+            network,
+            refused,
         }),
     };
     Ok(facts(question, held, vec![run], Vec::new()))
+}
+
+/// The definition of the Run, where it tells what the records do not: what a saved Node State must say, and whether an old
+/// Run needs input files that may be gone. With it, why no start takes the Run on. Beyond its requests `status` does not
+/// look.
+fn definition(question: &Question<'_>, run: &Run, all: &Gathered) -> (Option<Network>, Option<String>) {
+    let open = run.lifecycle == Lifecycle::Active && run.status != RunStatus::Success;
+    let saved = all.states.iter().any(|s| s.revision != s.business_revision);
+    let expired = question
+        .retention_days
+        .and_then(|days| inputs::expired(run, days, question.now));
+    let spare = question.client.requests().total < MOST_REQUESTS;
+    if !(open && spare && (saved || expired.is_some())) || run.bundle_file_key.is_empty() {
+        return (None, None);
+    }
+    match stored::read_definition(question.client, question.state, run) {
+        Ok(network) => {
+            let refused = expired.filter(|_| network.has_inputs());
+            (
+                Some(network),
+                refused.map(|why| format!("{why} [INPUT_RETENTION_EXPIRED]")),
+            )
+        }
+        // What kintone did not give says nothing about the Run.
+        Err(failure) if failure.code == "BUNDLE_UPLOAD_FAILED" => (None, None),
+        Err(failure) => (None, Some(failure.to_string())),
+    }
 }
 
 fn facts(

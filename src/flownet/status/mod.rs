@@ -3,8 +3,10 @@
 mod gather;
 mod show;
 
+use crate::flownet::definition::Network;
 use crate::flownet::record::Lock;
 use crate::flownet::record::{DamagedRun, DecodeError, Hold, Invocation, NodeState, Resolution, Run};
+use crate::flownet::time::Timestamp;
 use crate::kintone::{App, Client};
 
 pub use gather::gather;
@@ -35,6 +37,10 @@ pub struct Question<'a> {
     pub profile: &'a str,
     /// Which Runs.
     pub selection: Selection,
+    /// Days that input files are kept, where this machine knows it.
+    pub retention_days: Option<u64>,
+    /// Now.
+    pub now: Timestamp,
 }
 
 /// Everything that was read.
@@ -80,4 +86,8 @@ pub struct Detail {
     pub archived: bool,
     /// Records of the Run that cannot be read.
     pub damaged: Vec<DecodeError>,
+    /// The definition in its bundle, where that was needed.
+    pub network: Option<Network>,
+    /// Why no start takes the Run on, where the records do not say it.
+    pub refused: Option<String>,
 }

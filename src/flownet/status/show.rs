@@ -7,7 +7,7 @@ use crate::flownet::record::{Attempt, DamagedRun, Lock, NodeState};
 use crate::flownet::rule::activity::{Activity, activity};
 use crate::flownet::rule::next_action::{self, Action, Advice, Case, Effect, advise};
 use crate::flownet::rule::operator::may_resolve;
-use crate::flownet::rule::reconcile::{Examination, Records, examine};
+use crate::flownet::rule::reconcile::{Examination, Records, against_definition, examine};
 use crate::flownet::time::Timestamp;
 
 /// Words for what leads on. They live with the other words of the command line.
@@ -73,7 +73,7 @@ pub fn advices(facts: &Facts, now: Timestamp) -> Vec<Advice> {
 }
 
 fn examination(entry: &RunFacts, detail: &Detail) -> Examination {
-    examine(&Records {
+    let mut found = examine(&Records {
         run: &entry.run,
         states: &detail.states,
         attempts: &detail.attempts,
@@ -82,7 +82,13 @@ fn examination(entry: &RunFacts, detail: &Detail) -> Examination {
         archived: detail.archived,
         damaged: &detail.damaged,
         invocation_id: "",
-    })
+    });
+    if let Some(network) = &detail.network {
+        for edit in against_definition(&detail.states, network) {
+            found.stop(edit);
+        }
+    }
+    found
 }
 
 fn advice(facts: &Facts, entry: &RunFacts, found: Option<&Examination>, now: Timestamp) -> Advice {
@@ -94,6 +100,7 @@ fn advice(facts: &Facts, entry: &RunFacts, found: Option<&Examination>, now: Tim
             states: &d.states,
             attempts: &d.attempts,
             found,
+            refused: d.refused.as_deref(),
         });
     advise(&Case {
         run: &entry.run,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::output::{Output, Requests, escape};
 use super::super::report::Failure;
-use super::super::settings::{ControlSettings, Environment, check_profile};
+use super::super::settings::{ControlSettings, Environment, IoSettings, check_profile};
 use super::super::walk::Words;
 
 use super::{settings_failure, traffic, translate};
@@ -45,7 +45,9 @@ pub fn run(words: &Words, env: &Environment<'_>, output: &mut Output<'_>) -> Res
     let words = advice::Words {
         runner_config: env.optional("KSQL_FLOW_CONFIG").map_err(&wrong)?,
     };
-    execute(&arguments, &settings, &words, output).map_err(|failure| {
+    // Only a machine that runs jobs with files knows how long they are kept.
+    let retention_days = IoSettings::read(env).ok().map(|io| io.retention_days);
+    execute(&arguments, &settings, retention_days, &words, output).map_err(|failure| {
         failure
             .fact("network_id", arguments.network_id)
             .fact("profile", arguments.profile)
@@ -64,6 +66,7 @@ struct Answer<'a> {
 fn execute(
     arguments: &Arguments,
     settings: &ControlSettings,
+    retention_days: Option<u64>,
     wording: &advice::Words,
     output: &mut Output<'_>,
 ) -> Result<ExitClass, Failure> {
@@ -73,6 +76,7 @@ fn execute(
         (None, Some(key)) => Selection::BusinessKey(key.clone()),
         (None, None) => Selection::All,
     };
+    let now = SystemClock.now();
     let gathered = status::gather(&Question {
         client: &client,
         state: &settings.state_app(),
@@ -80,10 +84,11 @@ fn execute(
         network_id: &arguments.network_id,
         profile: &arguments.profile,
         selection,
+        retention_days,
+        now,
     });
     let requests = traffic(&client, output);
     let facts = gathered.map_err(translate)?;
-    let now = SystemClock.now();
     let document = status::document(&facts, now, wording);
     if output.choices().json {
         output.json_pretty(&Answer {

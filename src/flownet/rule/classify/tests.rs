@@ -247,6 +247,7 @@ fn orphans_without_a_mark_and_without_a_record_never_started() {
     assert_eq!(orphan(true, &JobLog::Absent), Orphan::Unknown);
     assert_eq!(orphan(false, &recorded("RUNNING")), Orphan::Unknown);
     assert_eq!(orphan(false, &JobLog::LookupFailed), Orphan::Undecided);
+    assert_eq!(orphan(false, &JobLog::Several), Orphan::Unknown);
     assert!(matches!(orphan(true, &recorded("Success")), Orphan::Ended(end) if end.result_code == "OK"));
 }
 

@@ -193,6 +193,7 @@ impl World {
                 states: &self.states,
                 attempts: &self.attempts,
                 found: &found,
+                refused: None,
             }),
             now: NOW,
         })
