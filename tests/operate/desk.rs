@@ -280,9 +280,14 @@ impl Desk {
 
     /// Deletes an audit record, as a person in the browser.
     pub fn delete_audit(&self, record: &Json) {
+        self.delete(AUDIT.0, id(record));
+    }
+
+    /// Deletes a record, as a person in the browser.
+    pub fn delete(&self, app: u64, record: u64) {
         // admin:admin-password of the stand-in
         let who = [("X-Cybozu-Authorization", "YWRtaW46YWRtaW4tcGFzc3dvcmQ=")];
-        let which = json!({ "app": AUDIT.0, "ids": [id(record)] });
+        let which = json!({ "app": app, "ids": [record] });
         self.sandbox
             .send(&who, "DELETE", "/k/v1/records.json", &which)
             .ok();
@@ -290,6 +295,11 @@ impl Desk {
 
     /// Inserts a copy of an audit record with other values.
     pub fn copy_audit(&self, record: &Json, changes: &[(&str, &str)]) {
+        self.copy(AUDIT.0, record, changes);
+    }
+
+    /// Inserts a copy of a record, without its files, with other values.
+    pub fn copy(&self, app: u64, record: &Json, changes: &[(&str, &str)]) -> u64 {
         let mut copy = serde_json::Map::new();
         for (code, field) in record.as_object().expect("a record") {
             let own = !code.starts_with('$')
@@ -311,7 +321,7 @@ impl Desk {
         for (code, value) in changes {
             copy.insert((*code).to_owned(), json!({ "value": value }));
         }
-        self.sandbox.insert(AUDIT.0, &[Json::Object(copy)]);
+        self.sandbox.insert(app, &[Json::Object(copy)])[0]
     }
 
     /// Nothing in the records contradicts anything else.

@@ -6,8 +6,8 @@ use std::process::Output;
 use serde_json::{Value as Json, json};
 
 use crate::archive::ABANDON;
-use crate::desk::{Desk, assert_done, assert_refused, id};
-use crate::network::{NodeSpec, said, text};
+use crate::desk::{Desk, assert_done, assert_refused, id, json_of};
+use crate::network::{NodeSpec, PROFILE, said, text};
 use crate::operator::type_command;
 use crate::sandbox::{JOB_LOG, STATE};
 
@@ -306,6 +306,55 @@ fn a_run_that_lost_its_nodes_is_refused() {
     assert_eq!(desk.space.executions().len(), executed);
     assert_eq!(desk.status()["situation"], "DECISION");
     desk.edit_state(&run, "run_id", text(&run, "run_id"));
+    assert_done(&resume(&desk));
+}
+
+#[test]
+fn a_copied_run_is_named_and_every_command_works_once_it_is_deleted() {
+    let desk = half_done("edited_copy");
+    let run = desk.run();
+    let run_id = desk.run_id();
+    let copy = desk.copy(STATE.0, &run, &[("record_key", "R1:copy")]);
+    let named = format!(
+        "NETWORK_RUN record {} of the state app was copied by hand: record {copy} of the state app",
+        id(&run)
+    );
+    let names = |output: &Output, code: &str| {
+        assert_refused(output, code);
+        assert!(said(output).contains(&named), "{named}\n{}", said(output));
+        assert!(
+            said(output).contains("next: delete in kintone the record"),
+            "{}",
+            said(output)
+        );
+    };
+    names(&resume(&desk), "MULTIPLE_RUNS");
+    names(
+        &desk.space.run_network(&["--resume-run", &run_id]),
+        "MULTIPLE_RUNS",
+    );
+    names(&desk.archive(&[]), "MULTIPLE_RECORDS");
+    names(&desk.archive(ABANDON), "MULTIPLE_RECORDS");
+    names(&desk.hold(&[]), "MULTIPLE_RECORDS");
+    let network = &desk.space.network_id;
+    let list = || {
+        json_of(
+            &desk
+                .space
+                .run(&["status", network, "--profile", PROFILE, "--json"]),
+        )["runs"]
+            .clone()
+    };
+    for run in list().as_array().expect("a list") {
+        assert_eq!(run["situation"], "DECISION", "{run:#}");
+        assert_eq!(run["next_actions"], json!([]), "{run:#}");
+        assert!(
+            run["waiting_on"]["reason"].to_string().contains(&named),
+            "{run:#}"
+        );
+    }
+    desk.delete(STATE.0, copy);
+    assert_eq!(list()[0]["situation"], "FAILED");
     assert_done(&resume(&desk));
 }
 

@@ -230,6 +230,7 @@ impl Archiver<'_> {
             .map_err(|failure| match failure.code.as_ref() {
                 // A mistyped id is no trouble with kintone.
                 "RECORD_NOT_FOUND" => Refusal::new("RECORD_NOT_FOUND", failure.message),
+                "MULTIPLE_RECORDS" => Refusal::new("MULTIPLE_RECORDS", failure.message),
                 _ => Refusal::new("RUN_READ_FAILED", failure.message),
             })?;
         let seen = Seen { run, hold };

@@ -95,6 +95,8 @@ impl Desk {
                 _ => {}
             }
         }
+        let readable: Vec<Run> = runs.iter().filter_map(|r: &Readable| r.clone().ok()).collect();
+        gather::only(readable, "MULTIPLE_RECORDS")?;
         match (runs.pop(), runs.is_empty()) {
             (Some(run), true) => Ok((run, found)),
             (Some(_), false) => Err(Failure::new(

@@ -29,6 +29,8 @@ pub struct Case<'a> {
     pub lock: Option<&'a Lock>,
     /// The lock is held by one of its invocations.
     pub own_lock: bool,
+    /// Which record is a copy, when somebody made one of the Run: no command takes such a Run.
+    pub copied: Option<&'a str>,
     /// Its nodes, when they were read.
     pub detail: Option<Detail<'a>>,
     /// Now.
@@ -49,6 +51,10 @@ pub struct Detail<'a> {
 
 /// Tells where a Run stands.
 pub fn advise(case: &Case<'_>) -> Advice {
+    if let Some(reason) = case.copied {
+        let reason = format!("MULTIPLE_RECORDS: {reason}; then every command takes the Run again");
+        return decision(None, case.run.updated_at.clone(), reason, Vec::new());
+    }
     if case.run.lifecycle == Lifecycle::Archived {
         let again = case.run.status != RunStatus::Success;
         let actions = again.then(|| Action::NewKey.does(Effect::NewRun));

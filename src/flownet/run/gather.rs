@@ -57,6 +57,9 @@ pub fn only(mut found: Vec<Run>, code: &'static str) -> Result<Option<Run>, Fail
     if found.len() > 1 {
         found.retain(|r| edited::run_key(r).is_none() || r.lifecycle == Lifecycle::Active);
     }
+    if let Some(text) = copied(&found) {
+        return Err(Failure::new(code, text));
+    }
     if found.len() > 1 {
         let list: Vec<String> = found
             .iter()
@@ -82,18 +85,33 @@ pub fn run_by_id(ctx: &Context, run_id: &str) -> Result<Run, Failure> {
         query::one_of("run_id", &[run_id]),
     ]);
     let page = ctx.client.records(&ctx.state, &condition, &[], false)?;
-    let mut exact = page.records.iter().filter(|r| r.text("run_id") == run_id);
-    match (exact.next(), exact.next()) {
-        (Some(one), None) => Ok(Run::from_record(one)?),
-        (None, _) => Err(Failure::new(
-            "RECORD_NOT_FOUND",
-            format!("there is no Run {run_id}"),
-        )),
-        (Some(_), Some(_)) => Err(Failure::new(
-            "MULTIPLE_RECORDS",
-            format!("there are several Runs {run_id}"),
-        )),
+    let mut exact = Vec::new();
+    for record in page.records.iter().filter(|r| r.text("run_id") == run_id) {
+        exact.push(Run::from_record(record)?);
     }
+    only(exact, "MULTIPLE_RECORDS")?.ok_or_else(|| no_run(run_id))
+}
+
+/// Says which records are copies of one Run, when the first one has any: no program makes a second record of a Run.
+pub fn copied(found: &[Run]) -> Option<String> {
+    let run_id = &found.first()?.run_id;
+    let same: Vec<&Run> = found.iter().filter(|r| r.run_id == *run_id).collect();
+    let first = same
+        .iter()
+        .min_by_key(|r| (edited::run_key(r).is_some(), r.record_id))?;
+    let copies: Vec<String> = same
+        .iter()
+        .filter(|r| r.record_id != first.record_id)
+        .map(|r| format!("record {}", r.record_id))
+        .collect();
+    (!copies.is_empty()).then(|| {
+        format!(
+            "NETWORK_RUN record {} of the state app was copied by hand: {} of the state app has the same run_id '{run_id}' \
+             and has to be deleted",
+            first.record_id,
+            copies.join(" and "),
+        )
+    })
 }
 
 /// The records of a Run in the state app.

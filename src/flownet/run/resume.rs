@@ -184,11 +184,15 @@ fn ledger(run: &Run, all: &mut Gathered) -> Result<Ledger, Failure> {
     }
     let states = std::mem::take(&mut all.states);
     for (i, state) in states.iter().enumerate() {
-        if states[..i].iter().any(|s| s.node_id == state.node_id) {
+        if let Some(first) = states[..i].iter().find(|s| s.node_id == state.node_id) {
             return Err(Failure::new(
                 "MULTIPLE_RECORDS",
-                format!("node '{}' has several Node States", state.node_id),
-            ));
+                format!(
+                    "node '{}' has several Node States: record {} of the state app and its copy, record {}",
+                    state.node_id, first.record_id, state.record_id
+                ),
+            )
+            .fact("run_id", &run.run_id));
         }
     }
     Ok(Ledger {

@@ -82,9 +82,13 @@ fn walk(question: &Question<'_>, lock_key: &str, condition: String) -> Result<Fo
         }
     }
     if held.len() > 1 {
+        let ids: Vec<String> = held.iter().map(|l| l.record_id.to_string()).collect();
         return Err(Failure::new(
             "MULTIPLE_RECORDS",
-            "several records hold the network lock",
+            format!(
+                "several records of the state app hold the network lock: {}; the newest is the copy",
+                ids.join(", ")
+            ),
         ));
     }
     found.held = held.pop();
@@ -118,9 +122,15 @@ fn list(question: &Question<'_>, lock_key: &str) -> Result<Facts, Failure> {
         Some(lock) if !runs.is_empty() => run_of_invocation(question, &lock.owner_invocation_id)?,
         _ => None,
     };
+    let copied: Vec<Option<String>> = runs
+        .chunk_by(|a, b| a.run_id == b.run_id)
+        .flat_map(|same| vec![records::copied(same); same.len()])
+        .collect();
     let runs = runs
         .into_iter()
-        .map(|run| RunFacts {
+        .zip(copied)
+        .map(|(run, copied)| RunFacts {
+            copied,
             hold: holds.iter().find(|h| h.run_id == run.run_id).cloned(),
             owns_lock: owner_run.as_deref() == Some(run.run_id.as_str()),
             run,
@@ -186,6 +196,7 @@ fn one(
             .iter()
             .any(|i| Some(i.invocation_id.as_str()) == owner),
         hold: all.hold,
+        copied: None,
         run,
         detail: Some(Detail {
             invocations: all.invocations,

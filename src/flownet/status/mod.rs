@@ -67,6 +67,8 @@ pub struct RunFacts {
     pub hold: Option<Hold>,
     /// The lock is held by one of its invocations.
     pub owns_lock: bool,
+    /// Which records are copies of it, when somebody made some.
+    pub copied: Option<String>,
     /// Only when one Run was asked for.
     pub detail: Option<Detail>,
 }

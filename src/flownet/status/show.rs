@@ -107,6 +107,7 @@ fn advice(facts: &Facts, entry: &RunFacts, found: Option<&Examination>, now: Tim
         hold: entry.hold.as_ref(),
         lock: facts.lock.as_ref(),
         own_lock: entry.owns_lock,
+        copied: entry.copied.as_deref(),
         detail,
         now,
     })

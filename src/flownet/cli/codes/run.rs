@@ -2,8 +2,8 @@
 //! (file 20 of the contract, OUT-08 and OUT-09; OPR-05).
 
 use super::steps::{
-    ABANDON, AGAIN, ARCHIVE, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPORT, RESOLVE, RESUME,
-    SHOW_NETWORK, SHOW_RUN,
+    ABANDON, AGAIN, ARCHIVE, CORRECTION_KEY, DELETE_COPY, FORCE_UNLOCK, LATER, RELEASE, REPORT, RESOLVE,
+    RESUME, SHOW_NETWORK, SHOW_RUN,
 };
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
@@ -266,7 +266,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "More than one Run has this key; one record was made by hand.",
             "同じキーの Run が複数あります。手で作られたレコードがあります。",
         ),
-        &[SHOW_NETWORK, REPORT],
+        &[SHOW_NETWORK, DELETE_COPY, REPORT],
     ),
     refused(
         "RERUN_FROM_NODE_NOT_FOUND",
@@ -453,7 +453,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "A key that must be unique stands in several records.",
             "一意であるべきキーが複数のレコードにあります。",
         ),
-        &[SHOW_NETWORK, REPORT],
+        &[SHOW_NETWORK, DELETE_COPY, REPORT],
     ),
     refused(
         "DUPLICATE_RECORD",

@@ -20,6 +20,12 @@ pub(in crate::flownet::cli) const RESUME: Step = step(
     "resumes the Run",
     "Run を再開する",
 );
+/// Remove a record that somebody made by hand.
+pub(super) const DELETE_COPY: Step = step(
+    "",
+    "delete in kintone the record that was made by hand, as the message says, and no other; then repeat the same command",
+    "メッセージが示す、手で作られたレコードだけを kintone で削除し、同じコマンドを繰り返す",
+);
 /// Start again with the same key.
 pub(super) const AGAIN: Step = step(
     "",

@@ -188,6 +188,7 @@ impl World {
             run: &self.run,
             hold: self.hold.as_ref(),
             lock: self.lock.as_ref().map(|(lock, _)| lock),
+            copied: None,
             own_lock: self.lock.as_ref().is_some_and(|(_, own)| *own),
             detail: self.read.then_some(Detail {
                 states: &self.states,
