@@ -325,3 +325,32 @@ fn a_resume_tells_once_that_it_keeps_to_the_files_of_its_run() {
     );
     assert_eq!(text(&desk.run(), "status"), "SUCCESS");
 }
+
+#[test]
+fn a_work_directory_that_takes_no_owner_file_is_named_with_its_error() {
+    let desk = Desk::new("next_workdir", &[NodeSpec::new("a", &[], &["FAILED"])]);
+    let owners = desk.space.dir.join("work/owners");
+    std::fs::remove_dir_all(&owners).expect("removed");
+    std::fs::write(&owners, "no folder").expect("written");
+    for output in [
+        desk.space.run_network(&["--business-key", "l"]),
+        desk.space.run_network(&["--business-key", "k", "--resume"]),
+        desk.archive(&[]),
+    ] {
+        let all = said(&output);
+        assert!(!output.status.success(), "{all}");
+        assert!(all.contains("cannot write the owner file "), "{all}");
+        assert!(
+            all.contains("EEXIST") || all.contains("LOCK_UNAVAILABLE"),
+            "{all}"
+        );
+        assert!(all.contains("note: The work directory cannot be used."), "{all}");
+        assert!(
+            all.contains("next: free space, or correct the permissions"),
+            "{all}"
+        );
+        assert!(!all.contains("ksql-flownet validate"), "{all}");
+    }
+    assert!(desk.book().held_locks.is_empty());
+    assert_eq!(desk.book().runs.len(), 1);
+}

@@ -63,7 +63,8 @@ impl fmt::Display for WorkdirError {
 
 impl std::error::Error for WorkdirError {}
 
-fn failed<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> WorkdirError + 'a {
+/// The error of an operation (`what`) on a path below the work directory.
+pub fn failed<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> WorkdirError + 'a {
     move |cause| WorkdirError {
         what,
         path: path.to_owned(),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::change::Role;
+use crate::flownet::child::workdir::WorkdirError;
 use crate::flownet::clock::NoRandomness;
 use crate::flownet::record::{DecodeError, Lock};
 use crate::kintone;
@@ -19,7 +20,7 @@ pub enum AcquireError {
     /// No token could be made.
     Randomness(NoRandomness),
     /// The owner file could not be written; without it no restart could prove this owner dead.
-    OwnerFile(String),
+    OwnerFile(WorkdirError),
 }
 
 impl fmt::Display for AcquireError {
@@ -39,7 +40,7 @@ impl fmt::Display for AcquireError {
             Self::Unavailable(e) => write!(f, "the network lock could not be taken: {e}"),
             Self::Broken(e) => write!(f, "the network lock cannot be read: {e}"),
             Self::Randomness(e) => e.fmt(f),
-            Self::OwnerFile(e) => write!(f, "the owner file could not be written: {e}"),
+            Self::OwnerFile(e) => e.fmt(f),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::flownet::child::process_table::{ProcessIdentity, ProcessTable};
+use crate::flownet::child::workdir::{WorkdirError, failed};
 
 /// Longest owner file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -40,10 +41,11 @@ fn path_of(dir: &Path, token: &str) -> PathBuf {
 }
 
 impl OwnerFile {
-    /// Writes the file for this process. The error text names the file.
-    pub fn create(dir: &Path, token: &str, invocation_id: &str) -> Result<Self, String> {
+    /// Writes the file for this process.
+    pub fn create(dir: &Path, token: &str, invocation_id: &str) -> Result<Self, WorkdirError> {
         let path = path_of(dir, token);
-        let process = ProcessIdentity::own(&ProcessTable::default()).map_err(|e| e.to_string())?;
+        let process = ProcessIdentity::own(&ProcessTable::default())
+            .map_err(|e| failed("name this process in", &path)(io::Error::other(e.to_string())))?;
         let text = format!("{}owner={invocation_id}\n", process.to_text());
         let write = || -> io::Result<()> {
             fs::create_dir_all(dir)?;
@@ -56,7 +58,7 @@ impl OwnerFile {
             file.sync_all()?;
             File::open(dir)?.sync_all()
         };
-        write().map_err(|e| format!("{}: {e}", path.display()))?;
+        write().map_err(failed("write the owner file", &path))?;
         Ok(Self { path })
     }
 

@@ -318,8 +318,11 @@ impl Archiver<'_> {
                 let free = cause.outcome() == Landed::NotApplied;
                 (Refusal::new("LOCK_UNAVAILABLE", e.to_string()), free)
             }
-            AcquireError::Broken(_) | AcquireError::Randomness(_) | AcquireError::OwnerFile(_) => {
-                unavailable(e.to_string())
+            AcquireError::Broken(_) | AcquireError::Randomness(_) => unavailable(e.to_string()),
+            AcquireError::OwnerFile(_) => {
+                let (mut refusal, free) = unavailable(e.to_string());
+                refusal.explained_by = Some("WORK_DIRECTORY_FAILED");
+                (refusal, free)
             }
         })
     }

@@ -207,7 +207,8 @@ impl From<AcquireError> for Failure {
                 .fact("owner_invocation_id", lock.owner_word())
                 .fact("expires", lock.lease_expires_at.clone()),
             AcquireError::Unavailable(_) | AcquireError::Broken(_) => Self::new("LOCK_UNAVAILABLE", text),
-            AcquireError::Randomness(_) | AcquireError::OwnerFile(_) => Self::new("RUN_NETWORK_FAILED", text),
+            AcquireError::Randomness(_) => Self::new("RUN_NETWORK_FAILED", text),
+            AcquireError::OwnerFile(e) => e.into(),
         }
     }
 }
