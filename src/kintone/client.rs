@@ -162,11 +162,15 @@ impl Client {
                     error,
                 });
             }
-            let error = match result {
+            let mut error = match result {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            let again = attempt < config.retry.attempts.max(1) && config.retry.allows(request.repeat, &error);
+            let worth_it = config.retry.allows(request.repeat, &error);
+            let again = attempt < config.retry.attempts.max(1) && worth_it;
+            if worth_it && !again && attempt > 1 {
+                error.exhaust();
+            }
             let wait = config.retry.wait(attempt, error.retry_after(), chance());
             if !again || !self.in_time(request, wait) || !pause(wait, config.stop.as_deref()) {
                 return Err(error);

@@ -66,6 +66,7 @@ struct Inner {
     kind: ErrorKind,
     outcome: Outcome,
     attempts: u32,
+    exhausted: bool,
     status: Option<u16>,
     api: ApiError,
     cause: Option<Cause>,
@@ -93,6 +94,7 @@ impl Error {
             kind,
             outcome,
             attempts: 0,
+            exhausted: false,
             status: None,
             api: ApiError::default(),
             cause: None,
@@ -160,6 +162,16 @@ impl Error {
         } else {
             Outcome::NotApplied
         };
+    }
+
+    /// Notes that the last of several attempts failed in a way that could have passed.
+    pub(super) fn exhaust(&mut self) {
+        self.0.exhausted = true;
+    }
+
+    /// Whether the request was repeated as often as it may be, and another attempt might have succeeded (RNR-11).
+    pub fn is_exhausted(&self) -> bool {
+        self.0.exhausted
     }
 
     pub(super) fn retry_after(&self) -> Option<Duration> {

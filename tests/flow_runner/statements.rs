@@ -131,3 +131,19 @@ fn a_division_by_zero_names_the_record_and_the_field() {
     );
     assert_eq!(stored(&sandbox, "number"), ["2", "0"]);
 }
+
+/// RNR-11, RNR-118: what was tried as often as it may be has a code of its own.
+#[test]
+fn a_read_that_fails_to_the_last_attempt_has_exhausted_its_retries() {
+    let (sandbox, bench) = start();
+    sandbox.fault(&json!({
+        "match": {"method": "GET", "app": ITEMS.0, "path": "/k/v1/records.json"}, "times": 99,
+        "action": "status", "status": 503,
+    }));
+    let ended = run(&bench, "SELECT code FROM LAPP_items");
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(
+        ended.stderr.contains("HTTP 503") && ended.stderr.contains("[RETRY_EXHAUSTED]"),
+        "{ended:?}"
+    );
+}

@@ -109,6 +109,15 @@ impl FieldType {
         }
     }
 
+    /// The type for people: the interface's names of what has no type in a form mean nothing to them.
+    pub fn described(self) -> &'static str {
+        match self {
+            Self::Id => "record id",
+            Self::Revision => "revision",
+            other => other.name(),
+        }
+    }
+
     /// The name of the interface.
     pub fn name(self) -> &'static str {
         match self {

@@ -57,7 +57,7 @@ fn field(form: &Form, name: &Name) -> Result<TargetField, EngineError> {
         return Err(EngineError::argument(error).at(name.span));
     };
     if !field.kind.is_writable() || field.lookup_copy {
-        let kind = field.kind.name();
+        let kind = field.kind.described();
         let message = if field.lookup_copy {
             say!(
                 "{text} is filled by a lookup and cannot be written",
@@ -111,7 +111,7 @@ pub(super) fn check_key(form: &Form, name: &Name) -> Result<(), EngineError> {
         )
         .at(name.span)),
         Some(field) if !is_key_type(field) => {
-            let kind = field.kind.name();
+            let kind = field.kind.described();
             Err(EngineError::coded(
                 code::KEY_TYPE,
                 say!(

@@ -9,6 +9,7 @@ use crate::flow::plan::query::BoundJoin;
 use crate::flow::plan::scalar::ColumnId;
 use crate::flow::plan::scope::{Origin, ScopeSource};
 use crate::flow::sql::ast::JoinKind;
+use crate::flow::sql::message::{Message, say};
 use crate::flow::value::{canonical_number, is_number};
 
 use super::estimate::Estimate;
@@ -54,7 +55,7 @@ impl<'s> KeyFilter<'s> {
     }
 
     /// Conditions that together let all records pass that the join can meet, none of them twice; `None` = read
-    /// everything.
+    /// everything, of which the author is warned.
     pub fn conditions(&self, tables: &[JoinTable]) -> Option<Vec<String>> {
         let table = tables.get(self.earlier.source)?;
         let numeric = self.is_numeric();
@@ -86,6 +87,15 @@ impl<'s> KeyFilter<'s> {
             keys.chunks(KEYS_PER_REQUEST)
                 .map(|keys| push::one_of(self.code, self.kind, keys.iter().copied()))
                 .collect(),
+        )
+    }
+
+    /// What the author should know where the keys cannot be asked for.
+    pub fn read_whole(&self) -> Message {
+        let code = self.code;
+        say!(
+            "all records are read for the join by {code}: it has more than {MAX_KEYS} keys, or one that is empty or cannot be sent",
+            "{code} による結合のために全レコードを読み取ります。キーが {MAX_KEYS} 個を超えるか、空のキーや送信できないキーがあります"
         )
     }
 

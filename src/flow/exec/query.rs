@@ -7,7 +7,7 @@ use crate::flow::apps::{AppId, Form};
 use crate::flow::plan::catalog::{app_list_columns, description_columns};
 use crate::flow::plan::query::{BoundCte, BoundQuery, CteBody, Parameter, Recursive, Wanted};
 use crate::flow::plan::scalar::Scalar;
-use crate::flow::plan::series::Series;
+use crate::flow::plan::series::{Series, add_rows};
 use crate::flow::sql::message::say;
 use crate::flow::value::selection;
 
@@ -129,6 +129,8 @@ impl<'e, 'a> Executor<'e, 'a> {
             texts.push(self.evaluator.text(argument, &NoRow)?.into_owned());
         }
         let series = Series::new(&texts).map_err(EngineError::argument)?;
+        self.reader.rows_generated =
+            add_rows(self.reader.rows_generated, &series).map_err(EngineError::argument)?;
         let mut rows = Relation::new(cte.columns.clone());
         for value in series.values() {
             rows.push_row([value.as_str()])?;

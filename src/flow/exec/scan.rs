@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::flow::apps::{AppId, Apps, PAGE_ROWS, Page, PageRequest};
 use crate::flow::plan::push;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{Message, say};
 
 use super::EngineError;
 use super::ahead::Ahead;
@@ -151,6 +151,10 @@ pub(in crate::flow) struct Reader<'a> {
     limited_rows: u64,
     /// A keyword search was cut short (LNG-181).
     pub search_aborted: bool,
+    /// Rows that series of the statement have made.
+    pub rows_generated: u64,
+    /// What else the author of the statement should know about how it was read.
+    pub notes: Vec<Message>,
 }
 
 impl<'a> Reader<'a> {
@@ -163,6 +167,8 @@ impl<'a> Reader<'a> {
             rows_read: 0,
             limited_rows: 0,
             search_aborted: false,
+            rows_generated: 0,
+            notes: Vec::new(),
         }
     }
 
@@ -174,6 +180,8 @@ impl<'a> Reader<'a> {
             rows_read: 0,
             limited_rows: 0,
             search_aborted: false,
+            rows_generated: 0,
+            notes: Vec::new(),
             ..*self
         }
     }
@@ -200,6 +208,8 @@ impl<'a> Reader<'a> {
         self.rows_read = 0;
         self.limited_rows = 0;
         self.search_aborted = false;
+        self.rows_generated = 0;
+        self.notes.clear();
     }
 
     /// Stops between two requests if the run was asked to.

@@ -199,7 +199,13 @@ impl Executor<'_, '_> {
         let (inputs, rest) = self.joined_inputs(select)?;
         let mut tables: Vec<JoinTable> = Vec::new();
         for (place, input) in inputs.into_iter().enumerate() {
-            let keys = key_filter(select, place).and_then(|keys| keys.conditions(&tables));
+            let keys = key_filter(select, place).and_then(|filter| {
+                let keys = filter.conditions(&tables);
+                if keys.is_none() {
+                    self.reader.notes.push(filter.read_whole());
+                }
+                keys
+            });
             let (relation, map) = match keys {
                 Some(keys) => input.materialise_narrowed(self.reader, &keys)?,
                 None => input.materialise(self.reader)?,

@@ -149,6 +149,7 @@ impl<'a> Session<'a> {
                 outcome.rows_read = self.reader.rows_read;
                 let warnings = std::mem::take(&mut self.world.warnings);
                 outcome.warnings = warnings.into_iter().map(|warning| warning.message).collect();
+                outcome.warnings.append(&mut self.reader.notes);
                 if self.reader.search_aborted {
                     outcome.warnings.push(say!(
                         "kintone stopped the keyword search at 100,000 hits; the result is incomplete",

@@ -154,14 +154,19 @@ impl Series {
     }
 }
 
+/// The rows of a statement's series so far with those of one more, which all together are limited (LNG-134, LNG-180).
+pub fn add_rows(generated: u64, series: &Series) -> Result<u64, Message> {
+    limited(i128::from(generated) + i128::from(series.count()))
+}
+
 fn limited(count: i128) -> Result<u64, Message> {
     u64::try_from(count)
         .ok()
         .filter(|count| *count <= MAX_ROWS)
         .ok_or_else(|| {
             say!(
-                "ArgumentError: GENERATE_SERIES makes {count} rows, more than {MAX_ROWS}",
-                "ArgumentError: GENERATE_SERIES の行数 {count} が上限 {MAX_ROWS} を超えています"
+                "ArgumentError: GENERATE_SERIES makes {count} rows in this statement, more than {MAX_ROWS}",
+                "ArgumentError: この文の GENERATE_SERIES の行数 {count} が上限 {MAX_ROWS} を超えています"
             )
         })
 }

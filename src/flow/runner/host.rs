@@ -13,6 +13,9 @@ use crate::flow::sql::message::{Language, say};
 const HOST_LABEL: &str = "KSQL_HOST_LABEL";
 /// Longest host label, in characters.
 const MAX_LABEL_CHARS: usize = 64;
+/// The user database of this machine, and the most that is read of it.
+const USERS: &str = "/etc/passwd";
+const MAX_USERS_BYTES: u64 = 1024 * 1024;
 /// Most folders that are searched upwards for a git repository.
 const MAX_GIT_PARENTS: usize = 64;
 
@@ -78,12 +81,37 @@ fn is_label(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"._:-".contains(&b))
 }
 
-/// The operating system user, as far as the environment tells.
+/// The operating system user (RNR-60): as the user database of this machine names it, else as the environment does.
 pub fn user() -> String {
-    ["USER", "LOGNAME", "USERNAME"]
-        .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
-        .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
+    let uid = rustix::process::getuid().as_raw();
+    let environment = || {
+        ["USER", "LOGNAME", "USERNAME"]
+            .into_iter()
+            .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    };
+    local_user(uid)
+        .or_else(environment)
+        .unwrap_or_else(|| format!("uid {uid}"))
+}
+
+fn local_user(uid: u32) -> Option<String> {
+    let mut users = String::new();
+    File::open(USERS)
+        .ok()?
+        .take(MAX_USERS_BYTES)
+        .read_to_string(&mut users)
+        .ok()?;
+    user_named(&users, uid)
+}
+
+/// The name of a user id in lines of `name:password:uid:...`.
+fn user_named(users: &str, uid: u32) -> Option<String> {
+    users.lines().find_map(|line| {
+        let mut parts = line.split(':');
+        let name = parts.next().filter(|name| !name.is_empty())?;
+        let number = parts.nth(1)?.parse::<u32>().ok()?;
+        (number == uid).then(|| name.to_owned())
+    })
 }
 
 /// The language of texts for people, from `LC_ALL`, `LC_MESSAGES` or `LANG`.
@@ -188,6 +216,15 @@ mod tests {
         let (one, two) = (uuid().expect("random"), uuid().expect("random"));
         assert_ne!(one, two);
         assert_eq!((one.len(), &one[14..15]), (36, "4"));
+    }
+
+    #[test]
+    fn users_are_found_by_their_number() {
+        let users = "root:x:0:0:root:/root:/bin/sh\n# local\n:x:7:7::/:\nbatch:x:1002:100:Batch:/srv:/bin/false\nlate:x:1002:1::/:\n";
+        assert_eq!(user_named(users, 0).as_deref(), Some("root"));
+        assert_eq!(user_named(users, 1002).as_deref(), Some("batch"));
+        assert_eq!(user_named(users, 7), None);
+        assert_eq!(user_named(users, 5), None);
     }
 
     #[test]

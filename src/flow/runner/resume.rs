@@ -37,7 +37,7 @@ pub struct Origin {
 /// Neither knows a batch.
 pub fn newest(connection: &Connection, log: Option<&LogApp>, nodes: &[Node]) -> Result<Origin, Failure> {
     let profile = &connection.profile.name;
-    match log.map(|log| newest_in_log(log, profile, nodes)) {
+    let unread = match log.map(|log| newest_in_log(log, profile, nodes)) {
         Some(Ok(Some(origin))) => return Ok(origin),
         Some(Ok(None)) => {
             return Err(Failure::invalid(say!(
@@ -45,23 +45,32 @@ pub fn newest(connection: &Connection, log: Option<&LogApp>, nodes: &[Node]) -> 
                 "再開できるプロファイル {profile} のバッチがありません"
             )));
         }
-        Some(Err(error)) => {
-            let instead = say!(
+        Some(Err(error)) => Some(Message::from(&error)),
+        None => None,
+    };
+    let warn = |instead: &Message| {
+        if let Some(error) = &unread {
+            connection.console.warn(error.joined(" - ", instead));
+        }
+    };
+    match State::load(profile) {
+        Ok(Some(state)) => {
+            warn(&say!(
                 "resuming from the local state file",
                 "ローカルの状態ファイルから再開します"
-            );
-            connection
-                .console
-                .warn(Message::from(&error).joined(" - ", &instead));
+            ));
+            Ok(from_state(state))
         }
-        None => {}
-    }
-    match State::load(profile) {
-        Ok(Some(state)) => Ok(from_state(state)),
-        Ok(None) => Err(Failure::invalid(say!(
-            "there is no batch of the profile {profile} to resume",
-            "再開できるプロファイル {profile} のバッチがありません"
-        ))),
+        Ok(None) => {
+            warn(&say!(
+                "there is no local state file either",
+                "ローカルの状態ファイルもありません"
+            ));
+            Err(Failure::invalid(say!(
+                "there is no batch of the profile {profile} to resume",
+                "再開できるプロファイル {profile} のバッチがありません"
+            )))
+        }
         Err(warning) => {
             connection.console.warn(warning);
             Err(Failure::invalid(say!(

@@ -220,7 +220,7 @@ const MAX_PATHS: usize = 5;
 pub struct Failure {
     /// The row of the table above.
     pub code: ResultCode,
-    /// Finer code for `error.code`: a KSQLnnnn diagnostic, `KINTONE_HTTP_<n>`, or the result code itself.
+    /// Finer code for `error.code`: a KSQLnnnn diagnostic, `KINTONE_HTTP_<n>` and the like, or the result code itself.
     pub detail: String,
     /// One line for people: what happened to which object, and what to do.
     pub message: Message,
@@ -309,6 +309,7 @@ impl From<&kintone::Error> for Failure {
         };
         let detail = match (error.kind(), error.status()) {
             (ErrorKind::BudgetExhausted, _) => "API_LIMIT_EXCEEDED".to_owned(),
+            _ if error.is_exhausted() => "RETRY_EXHAUSTED".to_owned(),
             (_, Some(status)) => format!("KINTONE_HTTP_{status}"),
             (ErrorKind::Transport, None) => "NETWORK_ERROR".to_owned(),
             (_, None) => code.word().to_owned(),

@@ -168,7 +168,7 @@ impl Binder<'_> {
         if fits || literal.is_empty() || (begins && !equality) {
             return;
         }
-        let (field, kind) = (render::expr(left), kind.field().map_or("", FieldType::name));
+        let (field, kind) = (render::expr(left), kind.field().map_or("", FieldType::described));
         let warning = say!(
             "{field} is {kind}, and '{literal}' is not in the form of its values; write it like '{form}'",
             "{field} は {kind} ですが、'{literal}' は値の形式ではありません。'{form}' の形で書いてください"
@@ -431,7 +431,7 @@ fn invalid_operator(left: &Expr, operator: &str, kind: &Type, span: Span) -> Eng
 
 fn invalid(code: &'static str, left: &Expr, operator: &str, kind: &Type, span: Span) -> EngineError {
     let name = render::expr(left);
-    let kind = kind.field().map_or("value", FieldType::name);
+    let kind = kind.field().map_or("value", FieldType::described);
     EngineError::coded(
         code,
         say!(

@@ -173,6 +173,19 @@ impl Parser<'_> {
     }
 
     fn window_alias(&mut self, window: Window) -> Parse<Item> {
+        if let TokenKind::Symbol("+" | "-" | "*" | "/" | "%" | "||") = self.token().kind {
+            return Err(Problem::syntax(
+                self.span(),
+                say!(
+                    "a window function stands alone and cannot be part of an expression",
+                    "ウィンドウ関数は単独でのみ使えます。式の一部にはできません"
+                ),
+            )
+            .hint(say!(
+                "give it an alias in a temp table and calculate with that",
+                "一時テーブルで別名を付け、その列で計算してください"
+            )));
+        }
         match self.alias()? {
             Some(alias) => Ok(Item::Window(window, alias)),
             None => Err(Problem::syntax(

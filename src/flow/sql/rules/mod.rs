@@ -50,6 +50,7 @@ pub fn check(parsed: &[Parsed], complete: bool, options: Options) -> Vec<Problem
         used: BTreeSet::new(),
         statement: Span::default(),
         dml: false,
+        generated: 0,
     };
     if let Some(surplus) = parsed.get(MAX_STATEMENTS) {
         checker.problems.push(
@@ -67,6 +68,7 @@ pub fn check(parsed: &[Parsed], complete: bool, options: Options) -> Vec<Problem
     for statement in parsed {
         checker.statement = statement.span;
         checker.dml = false;
+        checker.generated = 0;
         checker.statement(&statement.statement);
     }
     checker.finish();
@@ -86,6 +88,8 @@ struct Checker {
     statement: Span,
     /// It writes.
     dml: bool,
+    /// Rows of its series, as far as they are known.
+    generated: u64,
 }
 
 impl Checker {

@@ -1,6 +1,7 @@
 //! Static rules of queries: where columns, aggregates, arrays, variables and kintone's functions may stand.
 
 use super::{Checker, VariableKind, misplaced_array};
+use crate::flow::plan::series::{Series, add_rows};
 use crate::flow::sql::ast::{
     Condition, Cte, CteBody, Expr, Grouping, Item, JoinKind, Query, Select, ServerFunction, Table,
 };
@@ -93,9 +94,10 @@ impl Checker {
             (Some(first), Some(last)) => first.span().to(last.span()),
             _ => self.statement,
         };
-        if let Some(Err(message)) = literals.map(|literals| crate::flow::plan::series::Series::new(&literals))
-        {
-            self.report(Problem::syntax(span, message));
+        let Some(literals) = literals else { return };
+        match Series::new(&literals).and_then(|series| add_rows(self.generated, &series)) {
+            Ok(generated) => self.generated = generated,
+            Err(message) => self.report(Problem::syntax(span, message)),
         }
     }
 
