@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::flow::exec::EngineError;
 use crate::flow::exec::query::Executor;
 use crate::flow::exec::select::Reading;
-use crate::flow::plan::bind::not_pushable;
+use crate::flow::plan::bind::not_sent;
 use crate::flow::plan::filter::Filter;
 use crate::flow::plan::push::{Decision, Pushed, Relation as Reach};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
@@ -52,7 +52,7 @@ impl BoundUpdate {
         }
         let pushed = executor.push(target, 0, &Filter::all(own), Decision::Tested);
         if let Some(test) = pushed.rest.server_test() {
-            return Err(not_pushable(test.reason));
+            return Err(not_sent(test));
         }
         let mixed = Filter::all(mixed);
         let rest = Filter::all(vec![pushed.rest, mixed.clone()]);
@@ -116,7 +116,7 @@ impl BoundDelete {
         };
         let pushed = executor.push(target, 0, filter, Decision::Tested);
         if let Some(test) = pushed.rest.server_test() {
-            return Err(not_pushable(test.reason));
+            return Err(not_sent(test));
         }
         let mut needed = Vec::new();
         pushed.rest.columns(&mut needed);

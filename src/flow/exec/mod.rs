@@ -2,6 +2,7 @@
 
 mod ahead;
 mod arrange;
+mod check;
 mod config;
 mod error;
 mod estimate;

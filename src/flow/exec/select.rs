@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::flow::aggregate::Kind;
 use crate::flow::apps::{AppId, FieldType, TextColumn};
-use crate::flow::plan::bind::not_pushable;
+use crate::flow::plan::bind::not_sent;
 use crate::flow::plan::filter::Filter;
 use crate::flow::plan::push::{self, Decision, Limits, PushField, Pushed, Relation as Reach};
 use crate::flow::plan::query::{BoundSelect, Output};
@@ -29,7 +29,7 @@ use super::narrow::KeyFilter;
 use super::pulse::Pulse;
 use super::query::Executor;
 use super::relation::{Relation, RelationRow};
-use super::scan::ReadLimit;
+use super::scan::{ReadLimit, check_offset};
 
 /// Takes the rows that WHERE lets pass, until it breaks.
 type Passed<'s> = &'s mut dyn FnMut(&dyn Row, &mut Evaluator) -> Result<ControlFlow<()>, EngineError>;
@@ -232,7 +232,7 @@ impl Executor<'_, '_> {
         let pushed = self.push(source, 0, &select.filter, decision(select));
         // A test that only kintone can decide must have been sent; what is left beside it is decided here (LNG-62).
         if let Some(test) = pushed.rest.server_test() {
-            return Err(not_pushable(test.reason));
+            return Err(not_sent(test));
         }
         let needed = needed(select, &pushed.rest, 0);
         let exact = pushed.relation == Reach::Exact;
@@ -241,6 +241,9 @@ impl Executor<'_, '_> {
             scan.limit = read_limit(select);
             scan.at_most = stops_after(select).filter(|_| exact);
             scan.partial = stops_after(select).is_some();
+            if select.kintone_order.is_some() {
+                check_offset(select.offset)?;
+            }
             if select.kintone_order.is_some() && !exact {
                 return Err(EngineError::argument(say!(
                     "KORDER BY needs a WHERE that kintone can decide alone",
@@ -255,7 +258,7 @@ impl Executor<'_, '_> {
     pub(super) fn joined_inputs(&self, select: &BoundSelect) -> Result<(Vec<Input>, Filter), EngineError> {
         let (sent, rest) = self.push_joined(select);
         if let Some(test) = rest.server_test() {
-            return Err(not_pushable(test.reason));
+            return Err(not_sent(test));
         }
         let mut inputs = Vec::with_capacity(sent.len());
         for (place, (source, condition)) in select.sources.iter().zip(sent).enumerate() {

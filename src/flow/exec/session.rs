@@ -84,9 +84,13 @@ impl<'a> Session<'a> {
 
     pub(super) fn imagine(&mut self, statement: &Statement) -> Result<(), EngineError> {
         match &statement.tree {
-            ast::Statement::Query(query) => self.bind(query).map(|_| ()),
+            ast::Statement::Query(query) => {
+                let bound = self.bind(query)?;
+                self.executor().check_query(&bound)
+            }
             ast::Statement::CreateTemp(name, query) => {
                 let bound = self.bind(query)?;
+                self.executor().check_query(&bound)?;
                 self.world.imagined.insert(name.text.clone(), bound.columns);
                 Ok(())
             }
@@ -96,29 +100,26 @@ impl<'a> Session<'a> {
             }
             ast::Statement::Set(name, value) | ast::Statement::Declare(name, value) => {
                 let declared = matches!(statement.tree, ast::Statement::Declare(..));
-                let value = match value {
-                    ast::Expr::Array(elements, _) => Variable::List(elements.clone()),
-                    ast::Expr::Server(function) => Variable::Relative(render::server(function)),
-                    other => {
-                        let (_, kind, _) = self.bind_constant(other)?;
-                        // A value of the right type; which one does not matter as nothing runs.
-                        if kind.is_numeric() && !declared {
-                            Variable::Number("1".into())
-                        } else {
-                            Variable::Text("?".into())
-                        }
-                    }
-                };
-                self.world.variables.insert(name.text.clone(), value);
-                Ok(())
+                let value = self.imagine_variable(value, declared);
+                // Whatever kind of value it was meant to be: its uses are not to blame.
+                let known = value
+                    .as_ref()
+                    .cloned()
+                    .unwrap_or(Variable::Unknown { numeric: true });
+                self.world.variables.insert(name.text.clone(), known);
+                value.map(drop)
             }
             ast::Statement::Assert { condition, .. } | ast::Statement::Exit(condition, _) => {
-                BoundGate::bind(condition, &mut self.world).map(|_| ())
+                let bound = BoundGate::bind(condition, &mut self.world)?;
+                self.executor().check_parameters(&bound.parameters)
             }
             ast::Statement::Describe(app) => self.world.form(resolved(app)?).map(|_| ()),
             ast::Statement::ShowApps => Ok(()),
             ast::Statement::Explain(inner) => match &**inner {
-                ast::Statement::CreateTemp(_, query) => self.bind(query).map(|_| ()),
+                ast::Statement::CreateTemp(_, query) => {
+                    let bound = self.bind(query)?;
+                    self.executor().check_query(&bound)
+                }
                 ast::Statement::Set(..) | ast::Statement::Declare(..) | ast::Statement::DropTemp(_) => Ok(()),
                 other => self.imagine(&statement.with_tree(other.clone())),
             },
@@ -126,10 +127,34 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// The value of a variable, if it is known before a run.
+    fn imagine_variable(&mut self, value: &ast::Expr, declared: bool) -> Result<Variable, EngineError> {
+        let value = match value {
+            ast::Expr::Array(elements, _) => return Ok(Variable::List(elements.clone())),
+            ast::Expr::Server(function) => return Ok(Variable::Relative(render::server(function))),
+            other => other,
+        };
+        let (value, kind, parameters) = self.bind_constant(value)?;
+        self.executor().check_parameters(&parameters)?;
+        // The value of DECLARE is always text (LNG-13).
+        let numeric = kind.is_numeric() && !declared;
+        if !value.is_filled() {
+            return Ok(Variable::Unknown { numeric });
+        }
+        let text = Evaluator::new().text(&value, &NoRow)?.into_owned();
+        Ok(if numeric {
+            Variable::Number(text)
+        } else {
+            Variable::Text(text)
+        })
+    }
+
     fn imagine_write(&mut self, statement: &Statement) -> Result<(), EngineError> {
         let bound = dml::bind(&mut self.world, statement);
         self.world.forget_import();
-        if let Some((table, columns)) = bound?.error_table() {
+        let bound = bound?;
+        self.executor().check_write(&bound)?;
+        if let Some((table, columns)) = bound.error_table() {
             let known = self.world.imagined.insert(table.to_owned(), columns.clone());
             if known.is_some_and(|known| known != columns) {
                 return Err(dml::other_columns(table));

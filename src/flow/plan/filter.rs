@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::flow::sql::ast::Comparison;
+use crate::flow::sql::position::Span;
 use crate::flow::value::{CompareMode, LikePattern, canonical_number};
 
 use super::push::LATER;
@@ -165,6 +166,8 @@ pub struct ServerTest {
     pub right: String,
     /// Error code when the test cannot be sent.
     pub reason: &'static str,
+    /// Where it stands.
+    pub span: Span,
 }
 
 /// Operators of [`ServerTest`].

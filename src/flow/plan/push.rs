@@ -95,14 +95,20 @@ pub fn push<'f>(
         decision,
         limits,
     };
+    // What kintone alone can decide is not tested again, so the parts beside it must be certain.
+    let certain = Pusher {
+        decision: Decision::Remote,
+        ..pusher
+    };
     let beside = Beside::of(conjuncts);
     let mut texts: Vec<(String, bool)> = Vec::new();
     let mut rest = Vec::new();
     let mut certainty = Certainty::Exact;
     let mut bytes = 0;
     for conjunct in conjuncts {
-        let (text, certain) = pusher.part(conjunct, &beside).split();
         let only_kintone = conjunct.server_test().is_some();
+        let sure = if only_kintone { &certain } else { &pusher };
+        let (text, certain) = sure.part(conjunct, &beside).split();
         let text = text.filter(|text| {
             let size = url_bytes(text) + url_bytes(" and ()");
             let fits = bytes + size <= limits.url_bytes || only_kintone;

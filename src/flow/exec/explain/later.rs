@@ -16,7 +16,7 @@ fn is_undecided(filter: &Filter) -> bool {
 }
 
 /// The condition if what is undecided leaves as much as possible of it.
-fn favourable(filter: &Filter) -> Filter {
+pub(in crate::flow::exec) fn favourable(filter: &Filter) -> Filter {
     match filter {
         part if is_undecided(part) => Filter::Constant(true),
         Filter::All(parts) => Filter::all(parts.iter().map(favourable).collect()),

@@ -7,6 +7,8 @@ mod scan;
 mod script;
 mod write;
 
+pub(super) use later::favourable;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::flow::apps::AppId;

@@ -1,7 +1,6 @@
 //! The plans of a script's statements, each seeing the temp tables and variables of those before it.
 
 use crate::flow::dml;
-use crate::flow::plan::catalog::Variable;
 use crate::flow::script::{Script, Statement, StatementKind};
 use crate::flow::sql::ast;
 use crate::flow::sql::message::say;
@@ -9,7 +8,6 @@ use crate::flow::sql::message::say;
 use super::write::Circumstances;
 use super::{Counted, ExplainStep, Explainer, Explanation, Foreseen, Purpose, ScriptExplanation};
 use crate::flow::exec::estimate::Estimate;
-use crate::flow::exec::eval::{Evaluator, NoRow};
 use crate::flow::exec::gate::BoundGate;
 use crate::flow::exec::scan::counting;
 use crate::flow::exec::{EngineError, Session};
@@ -166,30 +164,8 @@ impl Session<'_> {
 
     /// What the statement leaves to the next ones, as far as it is known before it runs.
     fn foresee(&mut self, statement: &Statement, foreseen: &mut Foreseen) -> Result<(), EngineError> {
-        match &statement.tree {
-            ast::Statement::DropTemp(name) => {
-                foreseen.temps.remove(&name.text);
-            }
-            ast::Statement::Set(name, value) | ast::Statement::Declare(name, value)
-                if !matches!(value, ast::Expr::Array(..) | ast::Expr::Server(_)) =>
-            {
-                let declared = matches!(statement.tree, ast::Statement::Declare(..));
-                let (value, kind, _) = self.bind_constant(value)?;
-                let numeric = kind.is_numeric() && !declared;
-                let variable = if value.is_filled() {
-                    let text = Evaluator::new().text(&value, &NoRow)?.into_owned();
-                    if numeric {
-                        Variable::Number(text)
-                    } else {
-                        Variable::Text(text)
-                    }
-                } else {
-                    Variable::Unknown { numeric }
-                };
-                self.world.variables.insert(name.text.clone(), variable);
-                return Ok(());
-            }
-            _ => {}
+        if let ast::Statement::DropTemp(name) = &statement.tree {
+            foreseen.temps.remove(&name.text);
         }
         self.imagine(statement)
     }

@@ -302,6 +302,7 @@ impl Binder<'_> {
             negated: false,
             right: right.to_owned(),
             reason,
+            span: left.span().to(function.span),
         }))
     }
 
@@ -340,6 +341,7 @@ impl Binder<'_> {
             negated,
             right,
             reason: FUNCTION_NOT_PUSHED,
+            span: left.span().to(function.span),
         }))
     }
 
@@ -383,6 +385,7 @@ impl Binder<'_> {
                     negated,
                     right,
                     reason: KEYWORD_NOT_PUSHED,
+                    span,
                 }))
             }
             None => Err(EngineError::argument(say!(
@@ -414,8 +417,12 @@ impl Binder<'_> {
     }
 }
 
-/// The error for a server-side test that cannot be sent to kintone.
-pub fn not_pushable(reason: &'static str) -> EngineError {
+/// The error for a server-side test that the whole condition keeps from being sent to kintone.
+pub fn not_sent(test: &ServerTest) -> EngineError {
+    not_pushable(test.reason).at(test.span)
+}
+
+fn not_pushable(reason: &'static str) -> EngineError {
     EngineError::coded(
         reason,
         say!(

@@ -24,7 +24,7 @@ use super::scope::{Origin, Scope};
 use super::series;
 use super::types::{ColumnInfo, Type};
 
-pub use condition::not_pushable;
+pub use condition::not_sent;
 pub use value::{Alias, Env};
 
 type Bind<T> = Result<T, EngineError>;

@@ -204,7 +204,8 @@ impl Binder<'_> {
     /// An operand of arithmetic: a text variable is refused by name (LNG-14).
     fn operand(&mut self, env: &mut Env<'_>, expr: &Expr) -> Bind<Scalar> {
         if let Expr::Variable(name) = expr
-            && matches!(self.catalog.variable(&name.text), Some(Variable::Text(_)))
+            && let Some(Variable::Text(_) | Variable::Unknown { numeric: false }) =
+                self.catalog.variable(&name.text)
         {
             let text = &name.text;
             return Err(EngineError::argument(say!(

@@ -88,6 +88,7 @@ fn excludes_empty(filter: &Filter, column: ColumnId) -> bool {
 }
 
 /// What decides how a part is sent.
+#[derive(Clone, Copy)]
 pub(super) struct Pusher<'p, 'f> {
     pub field: &'p dyn Fn(ColumnId) -> Option<PushField<'f>>,
     pub decision: Decision,

@@ -6,7 +6,7 @@ use crate::flow::function;
 use crate::flow::sql::ast::{AggregateCall, Expr, ServerFunction};
 use crate::flow::sql::diagnostic::Problem;
 use crate::flow::sql::lex::TokenKind;
-use crate::flow::sql::message::say;
+use crate::flow::sql::message::{Message, say};
 use crate::flow::sql::position::Span;
 
 /// Functions that exist only with OVER (LNG-120).
@@ -123,6 +123,11 @@ impl Parser<'_> {
                     "ArgumentError: {name} の引数は {takes} 個です ({given} 個あります)"
                 ),
             ));
+        }
+        let literals: Vec<Option<&str>> = arguments.iter().map(literal).collect();
+        if let Err(error) = found.check(&literals) {
+            let reason = format!("ArgumentError: {error}");
+            return Err(Problem::syntax(span, Message::verbatim(reason)));
         }
         Ok(Expr::Call(name, arguments, span))
     }
@@ -290,5 +295,14 @@ impl Parser<'_> {
             }
             _ => Err(self.unexpected(&say!("a day 1 to 31 or LAST", "1〜31 または LAST"))),
         }
+    }
+}
+
+/// The text of an argument that every row shares. Numbers with an exponent are printed before they become an argument.
+fn literal(argument: &Expr) -> Option<&str> {
+    match argument {
+        Expr::Text(text, _) => Some(text),
+        Expr::Number(text, _) if !text.contains(['e', 'E']) => Some(text),
+        _ => None,
     }
 }
