@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::{Value as Json, json};
 
-use crate::desk::{Desk, assert_done, assert_refused, disturbances};
+use crate::desk::{Desk, assert_done, assert_refused, disturbances, id};
 use crate::network::{NodeSpec, Workspace, said, text};
 use crate::sandbox::STATE;
 
@@ -64,7 +64,7 @@ fn run_audit_and_lock_are_one_commit() {
     desk.sandbox.clear_log();
     let output = desk.archive(&[]);
     assert_done(&output);
-    assert!(desk.requests() <= 4, "{}", desk.requests());
+    assert!(desk.requests() <= 5, "{}", desk.requests());
     let (text_line, told) = line(&output);
     let run = desk.run();
     assert_eq!(text(&run, "lifecycle_status"), "ARCHIVED");
@@ -464,6 +464,90 @@ fn the_run_of_a_dead_start_goes_on_after_an_archive() {
         .collect();
     assert_eq!(statuses, ["FAILED", "SUCCESS"]);
     desk.assert_sound();
+}
+
+const READ: (&str, &str) = ("GET", "/k/v1/records.json");
+
+/// The takeover itself, and the reads after it.
+fn takeover_whose_result_is_not_seen(desk: &Desk, answer: &str) -> Output {
+    desk.sandbox.fault(&json!({
+        "match": {"method": "POST", "contains": "NETWORK_LOCK_FORCE_RELEASED"}, "nth": 1, "times": 1, "action": answer
+    }));
+    let archiving = desk.start_archive(&[]);
+    let parked = desk.sandbox.wait_for_hold();
+    desk.sandbox.fault(&json!({
+        "match": {"method": READ.0, "path": READ.1}, "nth": 1, "times": 1, "action": "status", "status": 403
+    }));
+    desk.sandbox.release(&parked, "proceed");
+    archiving.wait_with_output().expect("ends")
+}
+
+#[test]
+fn a_lock_that_may_be_ours_is_not_called_free() {
+    let desk = killed("archive_unseen");
+    let output = takeover_whose_result_is_not_seen(&desk, "hold_after");
+    assert_refused(&output, "LOCK_UNAVAILABLE");
+    let (_, told) = line(&output);
+    assert_eq!(told["lock_released"], json!(false));
+    assert_eq!(
+        text(&desk.book().held_locks[0], "owner_invocation_id"),
+        told["event_id"]
+    );
+    // The owner file is still there, so that the same command goes on.
+    desk.sandbox.clear_faults();
+    assert_done(&desk.archive(&[]));
+    assert!(desk.book().held_locks.is_empty());
+}
+
+#[test]
+fn a_record_that_is_saved_before_the_takeover_is_examined_again() {
+    let desk = killed("archive_saved");
+    desk.sandbox.fault(&json!({
+        "match": {"method": "POST", "contains": "NETWORK_LOCK_FORCE_RELEASED"}, "nth": 1, "times": 1, "action": "hold_before"
+    }));
+    let archiving = desk.start_archive(&[]);
+    let parked = desk.sandbox.wait_for_hold();
+    let lock = desk.book().held_locks[0].clone();
+    desk.sandbox.edit(STATE.0, id(&lock), &json!({}));
+    desk.sandbox.release(&parked, "proceed");
+    let output = archiving.wait_with_output().expect("ends");
+    assert_done(&output);
+    assert_reclaimed(&desk, &output);
+}
+
+#[test]
+fn the_lock_of_an_owner_under_another_name_proves_nothing() {
+    let desk = killed("archive_renamed");
+    let lock = desk.book().held_locks[0].clone();
+    desk.edit_state(&lock, "owner_invocation_id", "invoke_other");
+    let output = desk.archive(&[]);
+    assert_refused(&output, "LOCK_CONFLICT");
+    assert!(
+        said(&output).contains("the lock record was edited"),
+        "{}",
+        said(&output)
+    );
+}
+
+/// The start that made a Run FAILED died before it said so of itself: nobody goes on with that Run, who would close it.
+#[test]
+fn an_invocation_that_was_left_open_ends_with_its_run() {
+    let desk = Desk::new("archive_open", FAILED);
+    let invocation = desk.book().invocations[0].clone();
+    for (field, value) in [
+        ("status", "RUNNING"),
+        ("result_code", "PENDING"),
+        ("finished_at", ""),
+    ] {
+        desk.edit_audit(&invocation, field, value);
+    }
+    assert_done(&desk.archive(&[]));
+    let invocation = desk.book().invocations[0].clone();
+    assert_eq!(
+        (text(&invocation, "status"), text(&invocation, "result_code")),
+        ("CANCELLED", "NETWORK_LEASE_INTERRUPTED")
+    );
+    assert_eq!(desk.book().operations.len(), 2, "the archive and the repair");
 }
 
 /// A Run whose records contradict each other, which the original leaves for ever.

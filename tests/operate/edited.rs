@@ -451,3 +451,23 @@ fn a_changed_input_is_noticed_by_whichever_resume_reaches_its_node() {
     std::fs::write(&input, "id\n1\n").expect("input");
     assert_done(&desk.space.run_network(&["--business-key", "k", "--resume"]));
 }
+
+/// An edited flag must not do away with the second person (OPR-10 row 8).
+#[test]
+fn an_edited_flag_does_not_do_away_with_the_approver() {
+    let desk = Desk::new(
+        "edited_flag",
+        &[NodeSpec::new("a", &[], &["VANISH"]).not_idempotent()],
+    );
+    desk.free_job_locks();
+    let state = desk.state("a");
+    desk.edit_state(&state, "idempotent", "true");
+    let refused = desk.resolve("a", "SUCCESS", &[]);
+    assert_refused(&refused, "RECONCILIATION_REQUIRED");
+    let named = "field idempotent is 'true', expected 'false'";
+    assert!(said(&refused).contains(named), "{}", said(&refused));
+    assert!(desk.book().resolutions.is_empty());
+    desk.edit_state(&state, "idempotent", "false");
+    assert_refused(&desk.resolve("a", "SUCCESS", &[]), "DISTINCT_APPROVER_REQUIRED");
+    assert_done(&desk.resolve("a", "SUCCESS", &["--approved-by", "ito"]));
+}

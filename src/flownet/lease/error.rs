@@ -8,14 +8,16 @@ use crate::flownet::clock::NoRandomness;
 use crate::flownet::record::{DecodeError, Lock};
 use crate::kintone;
 
-/// Taking the lock failed; nothing was written.
+/// Taking the lock failed.
 #[derive(Debug)]
 pub enum AcquireError {
     /// Somebody holds it (LOCK_CONFLICT).
     Conflict(Box<Lock>),
     /// kintone did not say who holds it (LOCK_UNAVAILABLE).
     Unavailable(kintone::Error),
-    /// The stored lock cannot be read.
+    /// The write was sent, and kintone did not say what became of it (LOCK_UNAVAILABLE).
+    Undecided(kintone::Error),
+    /// The stored lock cannot be read; it may be ours.
     Broken(DecodeError),
     /// No token could be made.
     Randomness(NoRandomness),
@@ -38,6 +40,7 @@ impl fmt::Display for AcquireError {
                 )
             }
             Self::Unavailable(e) => write!(f, "the network lock could not be taken: {e}"),
+            Self::Undecided(e) => write!(f, "it is not known whether the network lock was taken: {e}"),
             Self::Broken(e) => write!(f, "the network lock cannot be read: {e}"),
             Self::Randomness(e) => e.fmt(f),
             Self::OwnerFile(e) => e.fmt(f),
@@ -46,6 +49,26 @@ impl fmt::Display for AcquireError {
 }
 
 impl std::error::Error for AcquireError {}
+
+impl AcquireError {
+    /// kintone did not give the lock; `sent`: a write without a decided answer may still arrive.
+    pub(super) fn after(sent: bool, error: kintone::Error) -> Self {
+        if sent {
+            Self::Undecided(error)
+        } else {
+            Self::Unavailable(error)
+        }
+    }
+
+    /// Can the lock in kintone not be ours, whatever arrives later?
+    pub fn is_surely_not_ours(&self) -> bool {
+        match self {
+            Self::Conflict(_) | Self::Randomness(_) | Self::OwnerFile(_) => true,
+            Self::Unavailable(e) => e.outcome() == kintone::Outcome::NotApplied,
+            Self::Undecided(_) | Self::Broken(_) => false,
+        }
+    }
+}
 
 /// A write behind the fence did not happen, or nobody can say yet.
 #[derive(Debug)]

@@ -21,9 +21,13 @@ pub(super) fn take_over(
         records: vec![held_fields(request, token)],
     });
     let mut tries = 0;
+    // Once it was accepted or its answer was lost, it may show at any time.
+    let mut sent = false;
     loop {
         let answer = request.store.bulk(&items);
         tries += 1;
+        let refused = answer.as_ref().is_err_and(|e| e.outcome() == Outcome::NotApplied);
+        sent |= !refused;
         match store::lock_record(&*request.store, &request.state, &request.held_key) {
             Ok(Some(lock)) if lock.lease_token == token => return Ok((lock.record_id, lock.revision)),
             // Somebody else was quicker, or saved the record: whoever reads it next decides anew.
@@ -33,17 +37,17 @@ pub(super) fn take_over(
             Ok(Some(_)) => {}
             // Released by a person in the meantime: nobody holds it.
             Ok(None) => return insert(request, token),
-            Err(ReadError::Remote(e)) => return Err(AcquireError::Unavailable(e)),
+            Err(ReadError::Remote(e)) => return Err(AcquireError::after(sent, e)),
             Err(ReadError::Broken(e)) => return Err(AcquireError::Broken(e)),
         }
         // Answered with success and yet not to be seen: only a repetition of the very same request can tell.
         if let Err(error) = answer {
-            if error.outcome() == Outcome::NotApplied && error.kind() == ErrorKind::Invalid {
+            if refused && error.kind() == ErrorKind::Invalid {
                 return one_after_the_other(request, token, dead);
             }
-            let hopeless = error.outcome() == Outcome::NotApplied && !error.is_transient();
+            let hopeless = refused && !error.is_transient();
             if hopeless || tries >= ACQUIRE_TRIES {
-                return Err(AcquireError::Unavailable(error));
+                return Err(AcquireError::after(sent, error));
             }
         } else if tries >= ACQUIRE_TRIES {
             return insert(request, token);

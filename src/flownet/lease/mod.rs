@@ -194,10 +194,9 @@ impl Lease {
                     owner_file,
                 })
             }
-            // The insert may still arrive: the file stays so that a later start can prove us dead.
-            Err(e @ AcquireError::Unavailable(_)) => Err(e),
             Err(e) => {
-                if let Some(file) = owner_file {
+                // The write may still arrive: the file stays so that a later start can prove us dead.
+                if let Some(file) = owner_file.filter(|_| e.is_surely_not_ours()) {
                     file.remove();
                 }
                 Err(e)
@@ -352,6 +351,8 @@ fn held_fields(request: &Request, token: &str) -> Fields {
 fn insert(request: &Request, token: &str) -> Result<(u64, u64), AcquireError> {
     let fields = held_fields(request, token);
     let mut tries = 0;
+    // Once an answer was lost, the write may arrive at any time.
+    let mut sent = false;
     loop {
         let error = match request.store.add(&request.state, &fields) {
             Ok(added) => return Ok((added.id, added.revision)),
@@ -359,6 +360,7 @@ fn insert(request: &Request, token: &str) -> Result<(u64, u64), AcquireError> {
         };
         tries += 1;
         let refused = error.outcome() == Outcome::NotApplied;
+        sent |= !refused;
         if !refused || matches!(error.kind(), ErrorKind::Invalid | ErrorKind::DatabaseLock) {
             let (held_key, lock_key) = (&request.held_key, &request.lock_key);
             let found = store::network_lock(&*request.store, &request.state, held_key, lock_key);
@@ -369,13 +371,13 @@ fn insert(request: &Request, token: &str) -> Result<(u64, u64), AcquireError> {
                 Ok(Some(lock)) => return Err(AcquireError::Conflict(Box::new(lock))),
                 // Refused as a duplicate, yet gone: its owner released it in between.
                 Ok(None) => {}
-                Err(e) => return Err(AcquireError::Unavailable(e)),
+                Err(e) => return Err(AcquireError::after(sent, e)),
             }
         } else if !error.is_transient() {
-            return Err(AcquireError::Unavailable(error));
+            return Err(AcquireError::after(sent, error));
         }
         if tries >= ACQUIRE_TRIES {
-            return Err(AcquireError::Unavailable(error));
+            return Err(AcquireError::after(sent, error));
         }
         request.clock.sleep(fence::pause(tries));
     }

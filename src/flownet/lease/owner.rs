@@ -83,7 +83,8 @@ pub fn find(dir: &Path, token: &str) -> Option<Owner> {
         return None;
     }
     let path = path_of(dir, token);
-    if fs::metadata(&path).ok()?.len() > MAX_BYTES {
+    let found = fs::symlink_metadata(&path).ok()?;
+    if !found.is_file() || found.len() > MAX_BYTES {
         return None;
     }
     parse(token, &fs::read_to_string(path).ok()?)
@@ -157,6 +158,9 @@ mod tests {
         assert_eq!(find_by_invocation(&dir, "invoke_1").as_ref(), Some(&owner));
         assert_eq!(find_by_invocation(&dir, "invoke_2"), None);
         assert_eq!(find(&dir, "../0000-aa"), None);
+        // Reading through a link, or from a pipe that nobody writes into, would not end well.
+        std::os::unix::fs::symlink(path_of(&dir, token), path_of(&dir, "0000-bb")).expect("link");
+        assert_eq!(find(&dir, "0000-bb"), None);
         file.remove();
         assert_eq!(find(&dir, token), None);
         fs::remove_dir_all(dir).expect("cleanup");

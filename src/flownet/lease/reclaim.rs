@@ -37,6 +37,11 @@ pub fn examine(
 ) -> Verdict {
     match owner::find(owner_dir, &lock.lease_token) {
         None => Verdict::Unproved("no owner file of this lease on this machine".to_owned()),
+        // Attempts are asked for by this id: under another one, those of the owner would not be seen.
+        Some(owner) if owner.invocation_id != lock.owner_invocation_id => Verdict::Unproved(format!(
+            "the owner file of this lease is that of {}: the lock record was edited",
+            owner.invocation_id
+        )),
         Some(owner) => judge(lock, &owner, table, attempts, now)
             .unwrap_or_else(|doubt| Verdict::Unproved(format!("the process table leaves a doubt: {doubt}"))),
     }

@@ -30,11 +30,10 @@ use crate::flownet::record::status::{AttemptStatus, Lifecycle, NodeStatus, RunSt
 use crate::flownet::record::{Hold, Run};
 use crate::flownet::rule::operator::may_archive;
 use crate::flownet::run::gather::{self, Gathered};
-use crate::flownet::run::ledger::{Entry, Ledger};
-use crate::flownet::run::reclaim::{self, Examiner};
+use crate::flownet::run::reclaim::{self, Examiner, NotTaken};
 use crate::flownet::run::{Failure, repair};
 use crate::flownet::time::Timestamp;
-use crate::kintone::{Outcome as Landed, query};
+use crate::kintone::query;
 
 /// An archive-run command.
 pub struct Request<'a> {
@@ -299,32 +298,17 @@ impl Archiver<'_> {
             owner_dir: request.owner_dir.clone(),
             warn: Arc::clone(&request.warn),
         };
-        let taken = match Lease::acquire(wish()) {
-            Err(AcquireError::Conflict(held)) => {
-                let examiner = self.examiner();
-                let dead = reclaim::prove(&examiner, &held_key, &lock_key, &held)
-                    .map_err(|failure| (Refusal::held(&held, failure), true))?;
-                dead.succeed(&examiner, &request.network.network_id, wish())
-                    .map_err(|failure| unavailable(failure.message))?
+        let network_id = &request.network.network_id;
+        match reclaim::take(&self.examiner(), network_id, wish, None) {
+            Ok((lease, _)) => Ok(lease),
+            Err(NotTaken::Held(failure)) => Err((Refusal::held(failure), true)),
+            Err(NotTaken::Lock(error)) => {
+                let mut refusal = Refusal::new("LOCK_UNAVAILABLE", error.to_string());
+                refusal.explained_by =
+                    matches!(error, AcquireError::OwnerFile(_)).then_some("WORK_DIRECTORY_FAILED");
+                Err((refusal, error.is_surely_not_ours()))
             }
-            other => other,
-        };
-        taken.map_err(|e| match &e {
-            AcquireError::Conflict(held) => {
-                let failure = Failure::new("LOCK_CONFLICT", e.to_string());
-                (Refusal::held(held, failure), true)
-            }
-            AcquireError::Unavailable(cause) => {
-                let free = cause.outcome() == Landed::NotApplied;
-                (Refusal::new("LOCK_UNAVAILABLE", e.to_string()), free)
-            }
-            AcquireError::Broken(_) | AcquireError::Randomness(_) => unavailable(e.to_string()),
-            AcquireError::OwnerFile(_) => {
-                let (mut refusal, free) = unavailable(e.to_string());
-                refusal.explained_by = Some("WORK_DIRECTORY_FAILED");
-                (refusal, free)
-            }
-        })
+        }
     }
 
     fn examiner(&self) -> Examiner<'_> {
@@ -395,8 +379,8 @@ impl Archiver<'_> {
             }
         };
         let refusal = Refusal::at(seen.revision(), code, error.to_string());
-        // A lost lock is somebody else's, or free.
-        let free = lease.is_none_or(|lease| release(*lease));
+        // A lost lock is somebody else's, or still ours in a kintone that could not be reached.
+        let free = lease.is_some_and(|lease| release(*lease));
         self.rejected(refusal, free)
     }
 
@@ -413,8 +397,9 @@ impl Archiver<'_> {
                 .with("abandoned", true)
                 .with("evidence_ref", abandon.evidence_ref)
                 .with("stop_confirmed_by", abandon.stop_confirmed_by);
-            event = self.leave(seen, event, &mut changes, now)?;
+            event = self.leave(seen, event);
         }
+        changes.extend(self.finish_invocations(seen, now));
         let operation = Operation {
             record_key: key::operation_record_key(self.event_id)?,
             run_id: self.request.run_id,
@@ -432,31 +417,24 @@ impl Archiver<'_> {
         Ok(changes)
     }
 
-    /// What an abandoned Run leaves behind goes into the event; invocations of dead processes are finished.
-    fn leave(
-        &self,
-        seen: &Seen,
-        event: Object,
-        changes: &mut Vec<Change>,
-        now: Timestamp,
-    ) -> Result<Object, Failure> {
+    /// What an abandoned Run leaves behind goes into the event.
+    fn leave(&self, seen: &Seen, event: Object) -> Object {
         let run = match &seen.run {
             Ok(run) => run,
-            Err(damaged) => return Ok(event.with("unreadable", damaged.error.to_string())),
+            Err(damaged) => return event.with("unreadable", damaged.error.to_string()),
         };
         let all = gather::read(&self.desk.client, &self.desk.state, &self.desk.audit, &run.run_id);
         match all {
             Ok(all) => {
                 let (nodes, findings) = left_behind(run, &all);
                 let damaged: Vec<String> = all.damaged.iter().map(ToString::to_string).collect();
-                changes.extend(self.finish_invocations(run, all, now)?);
-                Ok(event
+                event
                     .with("unfinished_nodes", nodes)
                     .with("inconsistencies", findings)
                     // A record that cannot be read is what may have brought the Run here.
-                    .with_some("unreadable", (!damaged.is_empty()).then(|| damaged.join("; "))))
+                    .with_some("unreadable", (!damaged.is_empty()).then(|| damaged.join("; ")))
             }
-            Err(failure) => Ok(event.with("unreadable", failure.message)),
+            Err(failure) => event.with("unreadable", failure.message),
         }
     }
 
@@ -480,11 +458,20 @@ impl Archiver<'_> {
     }
 
     /// Invocations of dead processes; nobody resumes this Run any more, who would finish them otherwise.
-    fn finish_invocations(&self, run: &Run, all: Gathered, now: Timestamp) -> Result<Vec<Change>, Failure> {
-        let mut ledger = Ledger::of(run.clone());
-        ledger.invocations = all.invocations.into_iter().map(Entry::read).collect();
-        repair::finish_abandoned(&mut ledger, self.event_id, now)?;
-        Ok(ledger.last_changes()?)
+    ///
+    /// What cannot be read does not keep the Run from being closed.
+    fn finish_invocations(&self, seen: &Seen, now: Timestamp) -> Vec<Change> {
+        let Ok(run) = &seen.run else {
+            return Vec::new();
+        };
+        let (client, audit) = (&self.desk.client, &self.desk.audit);
+        repair::close_abandoned(client, audit, run, self.event_id, now).unwrap_or_else(|failure| {
+            (self.request.warn)(format!(
+                "invocations that were left open on Run {} could not be closed: {}",
+                run.run_id, failure.message
+            ));
+            Vec::new()
+        })
     }
 
     /// Who archived the Run before; unknown when the audit app does not say.

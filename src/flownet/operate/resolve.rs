@@ -17,7 +17,7 @@ use crate::flownet::rule::reconcile::Repair;
 use crate::flownet::rule::transition::Permit;
 use crate::flownet::run::gather::{self, Gathered};
 use crate::flownet::run::ledger::{Entry, Ledger};
-use crate::flownet::run::{Failure, repair};
+use crate::flownet::run::{Failure, repair, stored};
 use crate::flownet::time::Timestamp;
 use crate::kintone::query;
 
@@ -204,6 +204,8 @@ fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Reso
         }
         Decision::Write(attempt_id, known) => (attempt_id, known),
     };
+    // Without this, an edited `idempotent` would do away with the second person.
+    stored::refuse_edited_state(&desk.client, &desk.state, &run, state).map_err(about)?;
     refuse_live(desk, &run, &all)?;
     let now = desk.clock.now();
     let mut ledger = Ledger::of(run.clone());

@@ -5,12 +5,12 @@ use super::context::{Context, Request, WhichRun};
 use super::failure::Failure;
 use super::reclaim::Dead;
 use super::resume::Success;
-use super::{Finish, create, gather, prepare, reclaim, resume, schedule};
+use super::{Finish, create, gather, prepare, reclaim, repair, resume, schedule};
 use crate::flownet::child::process_table::ProcessTable;
 use crate::flownet::child::workdir;
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
-use crate::flownet::lease::{self, AcquireError, Change, Lease, Times, Unreleased, owner};
+use crate::flownet::lease::{self, Change, Lease, Times, Unreleased, owner};
 use crate::flownet::record::status::{AttemptStatus, Lifecycle, RunStatus};
 use crate::flownet::record::{DamagedRun, Lock, Run, lock, run};
 use crate::flownet::rule::edited;
@@ -46,7 +46,7 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
     let keys = keys(ctx, request)?;
     clear_leftovers(ctx, request);
     let seen = look(ctx, request, &keys, false)?;
-    let mut dead_owner = seen
+    let dead_owner = seen
         .lock
         .map(|held| reclaim::prove(&ctx.examiner(), &keys.held_lock, &keys.lock, &held))
         .transpose()?;
@@ -67,7 +67,7 @@ pub fn start(ctx: &Context, request: &Request) -> Result<Finish, Failure> {
     check_access(ctx)?;
     refuse_when_stopped(ctx)?;
     let invocation_id = format!("invoke_{}", uuid()?);
-    let lease = take_lock(ctx, request, &keys, &invocation_id, &mut dead_owner)?;
+    let (lease, dead_owner) = take_lock(ctx, request, &keys, &invocation_id, dead_owner)?;
     let inside = Inside {
         ctx,
         request,
@@ -88,9 +88,8 @@ fn close_what_is_left(ctx: &Context, request: &Request, keys: &Keys, run: &Run) 
         return Ok(close::nothing_to_do(run));
     }
     let invocation_id = format!("invoke_{}", uuid()?);
-    let mut dead_owner = None;
-    match take_lock(ctx, request, keys, &invocation_id, &mut dead_owner) {
-        Ok(lease) => {
+    match take_lock(ctx, request, keys, &invocation_id, None) {
+        Ok((lease, dead_owner)) => {
             let inside = Inside {
                 ctx,
                 request,
@@ -185,14 +184,19 @@ impl Inside<'_> {
     /// Invocations that the dead owner left open on this Run; closed even when the start itself is refused.
     fn left_open(&self, run: Option<&Run>) -> Vec<Change> {
         match (run, &self.dead_owner) {
-            (Some(run), Some(_)) => resume::close_abandoned(self, run).unwrap_or_default(),
+            (Some(run), Some(_)) => self.close_abandoned(run).unwrap_or_default(),
             _ => Vec::new(),
         }
     }
 
+    fn close_abandoned(&self, run: &Run) -> Result<Vec<Change>, Failure> {
+        let ctx = self.ctx;
+        repair::close_abandoned(&ctx.client, &ctx.audit, run, &self.invocation_id, ctx.clock.now())
+    }
+
     /// The Run has succeeded: close what an earlier owner left open, release, say so (BTR-47).
     fn release_noop(&self, lease: Lease, run: &Run) -> Result<Finish, Failure> {
-        let mut changes = resume::close_abandoned(self, run).unwrap_or_else(|e| {
+        let mut changes = self.close_abandoned(run).unwrap_or_else(|e| {
             not_closed(self.ctx, &e);
             Vec::new()
         });
@@ -427,14 +431,14 @@ fn refuse_when_stopped(ctx: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the lock; an owner that is proved dead gives way once.
+/// Takes the lock, and tells which dead owner gave way.
 fn take_lock(
     ctx: &Context,
     request: &Request,
     keys: &Keys,
     invocation_id: &str,
-    dead_owner: &mut Option<Dead>,
-) -> Result<Lease, Failure> {
+    dead_owner: Option<Dead>,
+) -> Result<(Lease, Option<Dead>), Failure> {
     let wish = || lease::Request {
         store: std::sync::Arc::new(ctx.client.clone()),
         clock: std::sync::Arc::clone(&ctx.clock),
@@ -452,22 +456,10 @@ fn take_lock(
         owner_dir: Some(ctx.owner_dir()),
         warn: std::sync::Arc::clone(&ctx.warn),
     };
-    if dead_owner.is_none() {
-        match Lease::acquire(wish()) {
-            Err(AcquireError::Conflict(held)) => {
-                *dead_owner = Some(reclaim::prove(
-                    &ctx.examiner(),
-                    &keys.held_lock,
-                    &keys.lock,
-                    &held,
-                )?);
-            }
-            other => return other.map_err(Failure::from),
-        }
-    }
-    match dead_owner {
-        Some(dead) => Ok(dead.succeed(&ctx.examiner(), &request.network.network_id, wish())??),
-        // Set above.
-        None => Ok(Lease::acquire(wish())?),
-    }
+    Ok(reclaim::take(
+        &ctx.examiner(),
+        &request.network.network_id,
+        wish,
+        dead_owner,
+    )?)
 }

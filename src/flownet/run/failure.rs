@@ -206,7 +206,9 @@ impl From<AcquireError> for Failure {
             AcquireError::Conflict(lock) => Self::new("LOCK_CONFLICT", text)
                 .fact("owner_invocation_id", lock.owner_word())
                 .fact("expires", lock.lease_expires_at.clone()),
-            AcquireError::Unavailable(_) | AcquireError::Broken(_) => Self::new("LOCK_UNAVAILABLE", text),
+            AcquireError::Unavailable(_) | AcquireError::Undecided(_) | AcquireError::Broken(_) => {
+                Self::new("LOCK_UNAVAILABLE", text)
+            }
             AcquireError::Randomness(_) => Self::new("RUN_NETWORK_FAILED", text),
             AcquireError::OwnerFile(e) => e.into(),
         }

@@ -39,6 +39,59 @@ pub struct Dead {
     evidence: String,
 }
 
+/// How often a lock is taken from a dead owner before whoever holds it then is a conflict.
+const ROUNDS: u32 = 3;
+
+/// Why a lock was not taken.
+pub enum NotTaken {
+    /// `LOCK_CONFLICT`, or what kept its owner from being examined.
+    Held(Failure),
+    /// kintone did not give it.
+    Lock(AcquireError),
+}
+
+impl From<NotTaken> for Failure {
+    fn from(e: NotTaken) -> Self {
+        match e {
+            NotTaken::Held(failure) => failure,
+            NotTaken::Lock(error) => error.into(),
+        }
+    }
+}
+
+/// Takes the lock; an owner that is proved dead gives way, also one that shows only now. Tells which one did.
+///
+/// # Errors
+/// See [`NotTaken`].
+pub fn take(
+    with: &Examiner<'_>,
+    network_id: &str,
+    wish: impl Fn() -> lease::Request,
+    known: Option<Dead>,
+) -> Result<(Lease, Option<Dead>), NotTaken> {
+    let mut dead = known;
+    for _ in 0..ROUNDS {
+        let request = wish();
+        let (held_key, lock_key) = (request.held_key.clone(), request.lock_key.clone());
+        let taken = match &dead {
+            None => Lease::acquire(request),
+            Some(dead) => dead.succeed(with, network_id, request).map_err(NotTaken::Held)?,
+        };
+        match taken {
+            // Somebody else was quicker, or a person saved the record: whoever holds it now is examined as well.
+            Err(AcquireError::Conflict(held)) => {
+                dead = Some(prove(with, &held_key, &lock_key, &held).map_err(NotTaken::Held)?);
+            }
+            Err(error) => return Err(NotTaken::Lock(error)),
+            Ok(lease) => return Ok((lease, dead)),
+        }
+    }
+    Err(NotTaken::Held(Failure::new(
+        "LOCK_CONFLICT",
+        "the network lock changed hands again and again",
+    )))
+}
+
 /// Proves that the owner of `held` is dead; anything else is a conflict.
 ///
 /// # Errors
@@ -106,10 +159,7 @@ impl Dead {
     }
 
     /// Takes its lock.
-    ///
-    /// # Errors
-    /// No random bytes; the inner error says why the lock was not taken.
-    pub fn succeed(
+    fn succeed(
         &self,
         with: &Examiner<'_>,
         network_id: &str,

@@ -4,14 +4,16 @@ use super::failure::Failure;
 use super::ledger::{Entry, Ledger};
 use crate::flownet::clock::uuid;
 use crate::flownet::key;
+use crate::flownet::lease::Change;
 use crate::flownet::ordered_json::Object;
 use crate::flownet::record::operation::{Columns, Operation};
 use crate::flownet::record::status::{AttemptStatus, NodeStatus};
-use crate::flownet::record::{Invocation, NodeState, Run};
+use crate::flownet::record::{Invocation, NodeState, Run, invocation};
 use crate::flownet::rule::classify::PREPARE_FAILED;
 use crate::flownet::rule::reconcile::Repair;
 use crate::flownet::rule::transition::Permit;
 use crate::flownet::time::Timestamp;
+use crate::kintone::{App, Client, query};
 
 /// Repair type: a node takes the end of its attempt.
 const ATTEMPT_APPLIED: &str = "TERMINAL_ATTEMPT_APPLIED";
@@ -206,6 +208,39 @@ fn never_started(
         state.latest_attempt_no = no;
         not_started(state);
     })
+}
+
+/// Changes that finish the invocations which an earlier owner left open on a Run that nobody goes on with, read as they are
+/// now (BTR-47).
+///
+/// # Errors
+/// kintone does not answer, or one of them cannot be read.
+pub fn close_abandoned(
+    client: &Client,
+    audit_app: &App,
+    run: &Run,
+    own: &str,
+    now: Timestamp,
+) -> Result<Vec<Change>, Failure> {
+    let mut ledger = Ledger::of(run.clone());
+    for record in client.all_by_id(audit_app, &open_invocations_of(run), &[])? {
+        if record.text("run_id") == run.run_id {
+            ledger
+                .invocations
+                .push(Entry::read(Invocation::from_record(&record)?));
+        }
+    }
+    finish_abandoned(&mut ledger, own, now)?;
+    Ok(ledger.last_changes()?)
+}
+
+/// Invocations of a Run that have not ended.
+pub fn open_invocations_of(run: &Run) -> String {
+    query::and(&[
+        query::one_of("record_type", &[invocation::RECORD_TYPE]),
+        query::one_of("run_id", &[&run.run_id]),
+        query::one_of("status", &[AttemptStatus::Running.as_str()]),
+    ])
 }
 
 /// Invocations that ended without saying so, all but our own (ORP-08).

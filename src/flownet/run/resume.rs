@@ -11,11 +11,11 @@ use super::{attempt, held, inputs, orphan, prepare, repair, stored};
 use crate::flownet::bundle::Contents;
 use crate::flownet::definition::Network;
 use crate::flownet::key;
-use crate::flownet::lease::{Change, Lease, owner};
+use crate::flownet::lease::{Lease, owner};
 use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::profile::{self, Description, Snapshot};
 use crate::flownet::record::status::{AttemptStatus, Lifecycle, Mode, NodeStatus, RunStatus};
-use crate::flownet::record::{Invocation, NodeState, Run, invocation};
+use crate::flownet::record::{Invocation, NodeState, Run};
 use crate::flownet::rule::edited::{self, Edit};
 use crate::flownet::rule::reconcile::{self, Inconsistency, Records};
 use crate::flownet::rule::schedule::Scope;
@@ -32,7 +32,10 @@ pub fn is_interrupted_by(inside: &Inside<'_>, run: &Run) -> Result<bool, Failure
         return Ok(false);
     };
     let key = key::invocation_record_key(dead)?;
-    let condition = query::or(&[query::one_of("record_key", &[&key]), open_invocations_of(run)]);
+    let condition = query::or(&[
+        query::one_of("record_key", &[&key]),
+        repair::open_invocations_of(run),
+    ]);
     let found = inside.ctx.client.all_by_id(&inside.ctx.audit, &condition, &[])?;
     Ok(found.iter().any(|r| r.text("run_id") == run.run_id))
 }
@@ -437,7 +440,7 @@ fn reset(state: &mut NodeState, now: Timestamp) {
 }
 
 /// RCN-02: the findings as JSON, as the original words them.
-fn required(run_id: &str, findings: &[Inconsistency]) -> Failure {
+pub fn required(run_id: &str, findings: &[Inconsistency]) -> Failure {
     let list: Vec<Object> = findings
         .iter()
         .map(|f| {
@@ -488,32 +491,4 @@ pub fn confirm_success(ctx: &Context, run: &Run) -> Result<Success, Failure> {
     } else {
         Success::Complete
     })
-}
-
-fn open_invocations_of(run: &Run) -> String {
-    query::and(&[
-        query::one_of("record_type", &[invocation::RECORD_TYPE]),
-        query::one_of("run_id", &[&run.run_id]),
-        query::one_of("status", &[AttemptStatus::Running.as_str()]),
-    ])
-}
-
-/// Invocations of a Run that have not ended.
-fn open_invocations(ctx: &Context, run: &Run) -> Result<Vec<Invocation>, Failure> {
-    let mut open = Vec::new();
-    for record in ctx.client.all_by_id(&ctx.audit, &open_invocations_of(run), &[])? {
-        if record.text("run_id") == run.run_id {
-            open.push(Invocation::from_record(&record)?);
-        }
-    }
-    Ok(open)
-}
-
-/// Changes that finish the invocations which an earlier owner left open on a Run that succeeded.
-pub fn close_abandoned(inside: &Inside<'_>, run: &Run) -> Result<Vec<Change>, Failure> {
-    let ctx = inside.ctx;
-    let mut ledger = Ledger::of(run.clone());
-    ledger.invocations = open_invocations(ctx, run)?.into_iter().map(Entry::read).collect();
-    repair::finish_abandoned(&mut ledger, &inside.invocation_id, ctx.clock.now())?;
-    Ok(ledger.last_changes()?)
 }

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::context::Request;
 use super::failure::Failure;
-use super::resume::edited_run;
+use super::resume::{edited_run, required};
 use super::schedule;
 use crate::flownet::bundle::Contents;
 use crate::flownet::canonical_json::sha256_hex;
 use crate::flownet::definition::files::sql_path;
 use crate::flownet::definition::{Network, load_stored};
-use crate::flownet::record::Run;
-use crate::flownet::rule::edited;
+use crate::flownet::record::{NodeState, Run};
+use crate::flownet::rule::{edited, reconcile};
 use crate::kintone::{App, Client};
 
 /// Changed files that a remark names.
@@ -49,6 +49,21 @@ pub fn definition(run: &Run, contents: &Contents) -> Result<Network, Failure> {
 /// The definition in the bundle of a Run, for those who look without working on it.
 pub fn read_definition(client: &Client, state: &App, run: &Run) -> Result<Network, Failure> {
     definition(run, &schedule::download(client, state, run, &run.bundle_sha256)?)
+}
+
+/// Refuses a Node State whose fixed fields are not those of the Run's definition (D-09). One that nobody saved needs no look.
+///
+/// # Errors
+/// The edit; a bundle that cannot be read.
+pub fn refuse_edited_state(client: &Client, app: &App, run: &Run, state: &NodeState) -> Result<(), Failure> {
+    if state.revision == state.business_revision {
+        return Ok(());
+    }
+    let network = read_definition(client, app, run)?;
+    match reconcile::against_definition(std::slice::from_ref(state), &network) {
+        edits if edits.is_empty() => Ok(()),
+        edits => Err(required(&run.run_id, &edits)),
+    }
 }
 
 /// What to tell somebody who changed the network file or an SQL file after the Run was made, and may expect a resume to

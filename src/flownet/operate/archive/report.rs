@@ -1,6 +1,5 @@
 //! How an archive-run ended, and why a Run is not archived (OPR-38, OPR-39).
 
-use crate::flownet::record::Lock;
 use crate::flownet::run::Failure;
 
 /// How it ended (OPR-38).
@@ -82,13 +81,15 @@ impl Refusal {
         refusal
     }
     /// The lock is somebody else's, or it could not be found out whether it still is.
-    pub(super) fn held(lock: &Lock, failure: Failure) -> Self {
+    pub(super) fn held(failure: Failure) -> Self {
         let code = match failure.code.as_ref() {
             "LOCK_CONFLICT" => "LOCK_CONFLICT",
             _ => "LOCK_UNAVAILABLE",
         };
+        let mut facts = failure.facts.into_iter();
+        let owner = facts.find(|(name, _)| *name == "owner_invocation_id");
         Self {
-            lock_owner: lock.owner_invocation_id.clone(),
+            lock_owner: owner.map(|(_, id)| id).unwrap_or_default(),
             explained_by: failure.extra.explained_by,
             ..Self::new(code, failure.message)
         }
