@@ -28,14 +28,7 @@ fn killed_in_a_node(stage: &Stage<'_>) {
     let held = stage.sandbox.wait_for_hold();
     child.kill().expect("kill -9");
     child.wait().expect("reaped");
-    // The stand-in may have noticed by itself that its client is gone.
-    stage.sandbox.send(
-        &[],
-        "POST",
-        "/_control/release",
-        &json!({"id": held, "action": "drop"}),
-    );
-    stage.sandbox.wait_for_no_hold();
+    stage.sandbox.drop_held(&held);
     stage.sandbox.clear_faults();
     for lock in stage.book().held_locks {
         let id = text(&lock, "$id").parse().expect("record id");

@@ -232,7 +232,7 @@ fn a_batch_that_was_killed_at_its_very_end_is_closed_by_a_resume() {
     let hold = batch.sandbox.wait_for_hold();
     killed.kill().expect("killed");
     killed.wait().expect("ended");
-    batch.sandbox.release(&hold, "drop");
+    batch.sandbox.drop_held(&hold);
     batch.sandbox.clear_faults();
     assert_eq!(batch.newest().0, "RUNNING");
 

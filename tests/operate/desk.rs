@@ -84,13 +84,7 @@ impl Desk {
         let parked = self.sandbox.wait_for_hold();
         command.kill().expect("kill -9");
         command.wait().expect("reaped");
-        self.sandbox.send(
-            &[],
-            "POST",
-            "/_control/release",
-            &json!({"id": parked, "action": "drop"}),
-        );
-        self.sandbox.wait_for_no_hold();
+        self.sandbox.drop_held(&parked);
     }
 
     pub fn book(&self) -> Book {

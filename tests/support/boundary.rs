@@ -89,14 +89,7 @@ pub fn disturbed(sandbox: &Sandbox, mut command: Command, at: &Boundary, mode: M
         if let Some(id) = holds["holds"][0]["id"].as_str() {
             child.kill().expect("kill -9");
             child.wait().expect("reaped");
-            // The sandbox may have noticed by itself that its client is gone.
-            sandbox.send(
-                &[],
-                "POST",
-                "/_control/release",
-                &json!({"id": id, "action": "drop"}),
-            );
-            sandbox.wait_for_no_hold();
+            sandbox.drop_held(id);
             return None;
         }
         if child.try_wait().expect("state").is_some() {

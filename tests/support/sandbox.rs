@@ -381,6 +381,13 @@ impl Sandbox {
         self.control("POST", "release", &json!({ "id": id, "action": action }));
     }
 
+    /// Drops the held request of a client that was killed; the stand-in may have noticed that by itself.
+    pub fn drop_held(&self, id: &str) {
+        let action = json!({ "id": id, "action": "drop" });
+        self.send(&[], "POST", "/_control/release", &action);
+        self.wait_for_no_hold();
+    }
+
     /// Shifts the service's clock against the machine's.
     pub fn shift_clock(&self, shift: Duration) {
         self.control("POST", "clock", &json!({ "shift_ms": shift.as_millis() as u64 }));
