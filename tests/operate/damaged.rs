@@ -62,6 +62,21 @@ fn a_damaged_run_is_named_and_stops_no_other() {
                 "{}",
                 said(&lines)
             );
+            // The same for the Run alone, however it is asked for.
+            for words in [["--run-id", &run_id], ["--business-key", "k"]] {
+                let one = list(&desk, &words);
+                assert_done(&one);
+                assert!(
+                    said(&one).contains(&named) && said(&one).contains("--abandon"),
+                    "{}",
+                    said(&one)
+                );
+                assert!(
+                    !said(&one).contains("next: ksql-flownet status"),
+                    "{}",
+                    said(&one)
+                );
+            }
         }
         for words in [
             &["--business-key", "k", "--resume"][..],

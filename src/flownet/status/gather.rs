@@ -169,7 +169,7 @@ fn one(
     let exact: Vec<Run> = runs.into_iter().filter(|r| wanted(r)).collect();
     let Some(found) = records::only(exact, "MULTIPLE_RECORDS")? else {
         if let Some(broken) = damaged.into_iter().find(|d| wanted_too(d)) {
-            return Err(broken.into());
+            return Ok(facts(question, held, Vec::new(), vec![broken]));
         }
         return Err(Failure::new(
             "RECORD_NOT_FOUND",
