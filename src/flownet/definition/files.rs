@@ -46,7 +46,7 @@ fn unreadable(why: &str) -> Problem {
     )
 }
 
-/// Checks that every SQL file is a readable regular file; `dir` is the directory of the network file (DEF-29).
+/// Checks that every SQL file is a readable regular file of UTF-8 text; `dir` is the directory of the network file (DEF-29).
 pub fn check_sql_files(network: &Network, dir: &Path) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (i, node) in network.nodes.iter().enumerate() {
@@ -88,9 +88,10 @@ fn check_readable(path: &Path) -> Result<(), String> {
     if !metadata.is_file() {
         return Err("Error: path is not a file".to_owned());
     }
-    File::open(path)
+    let bytes = std::fs::read(path).map_err(|error| format!("Error: {}", os_text(&error)))?;
+    std::str::from_utf8(&bytes)
         .map(|_| ())
-        .map_err(|error| format!("Error: {}", os_text(&error)))
+        .map_err(|error| format!("Error: not valid UTF-8 (byte {})", error.valid_up_to() + 1))
 }
 
 #[cfg(test)]
@@ -118,6 +119,20 @@ mod tests {
         fn drop(&mut self) {
             let _ = std::fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn an_sql_file_is_text() {
+        let folder = Folder::new("sql");
+        assert_eq!(
+            check_readable(&folder.file("text", "SELECT 'é';".as_bytes())),
+            Ok(())
+        );
+        let latin1 = folder.file("latin1", b"SELECT '\xe9';");
+        assert_eq!(
+            check_readable(&latin1),
+            Err("Error: not valid UTF-8 (byte 9)".to_owned())
+        );
     }
 
     #[test]
