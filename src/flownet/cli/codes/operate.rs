@@ -27,6 +27,21 @@ const fn repairable(code: &'static str, says: Text) -> Entry {
 }
 
 /// An inconsistency that no program may repair.
+const PUT_BACK: &[Step] = &[
+    SHOW_RUN,
+    step(
+        "",
+        "put the named value back in kintone and start again with --resume; where nobody knows it",
+        "kintone でその値を元に戻し、--resume で開始する。元の値が分からない場合",
+    ),
+    ABANDON,
+    CORRECTION_KEY,
+];
+
+const fn edited(code: &'static str, says: Text) -> Entry {
+    entry(code, ExitClass::Unknown, says, PUT_BACK)
+}
+
 const fn unsafe_state(code: &'static str, says: Text) -> Entry {
     entry(
         code,
@@ -389,6 +404,27 @@ pub(super) const ENTRIES: &[Entry] = &[
         text(
             "A node has several running attempts.",
             "実行中の試行が複数あるノードがあります。",
+        ),
+    ),
+    edited(
+        "RECORD_EDITED",
+        text(
+            "Somebody edited a field of a record; the message says which, and what it must be.",
+            "レコードのフィールドが編集されています。どのフィールドで、本来の値が何かはメッセージにあります。",
+        ),
+    ),
+    edited(
+        "RECORD_DAMAGED",
+        text(
+            "A field of a record cannot be read; the message says which.",
+            "レコードに読み取れないフィールドがあります。どのフィールドかはメッセージにあります。",
+        ),
+    ),
+    unsafe_state(
+        "NODE_STATE_MISSING",
+        text(
+            "The Run has started, and the record of a node is not there any more.",
+            "開始済みの Run のノードのレコードがなくなっています。",
         ),
     ),
     unsafe_state(
