@@ -1,6 +1,10 @@
 //! Values for the templates of the code table: what a command knows about the things it worked on, so that a next step
 //! can be copied and pasted instead of assembled by hand (15.3).
 
+use std::fmt::Write as _;
+
+use crate::flownet::cli::output::escape;
+
 /// Named values (`run_id`, `network`, ...).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts(Vec<(&'static str, String)>);
@@ -81,14 +85,37 @@ impl Facts {
 }
 
 /// The word as a POSIX shell must be given it. A word beginning with a dash needs no quotes: no flag value may begin
-/// with two (CLI-02).
+/// with two (CLI-02). Characters that a terminal would not show are written as bytes (`$'...'`), so that a copied line
+/// still names the same thing.
 fn quoted(word: &str) -> String {
+    if escape(word) != word {
+        return dollar_quoted(word);
+    }
     let plain = |c: char| c.is_alphanumeric() || "-_./:@%+,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
+}
+
+fn dollar_quoted(word: &str) -> String {
+    let mut out = String::from("$'");
+    let mut buffer = [0; 4];
+    for c in word.chars() {
+        let text = &*c.encode_utf8(&mut buffer);
+        if matches!(c, '\'' | '\\') {
+            out.extend(['\\', c]);
+        } else if escape(text) == text {
+            out.push(c);
+        } else {
+            for byte in text.bytes() {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+    out.push('\'');
+    out
 }
 
 #[cfg(test)]
@@ -114,6 +141,10 @@ mod tests {
         );
         facts.set("run_id", "it's");
         assert_eq!(facts.fill_command("{run_id}"), r"'it'\''s'");
+        facts.set("run_id", "a\tb 1'\\\u{202e}");
+        let line = facts.fill_command("{run_id}");
+        assert_eq!(line, r"$'a\011b 1\'\\\342\200\256'");
+        assert_eq!(escape(&line), line);
     }
 
     #[test]
