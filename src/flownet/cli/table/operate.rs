@@ -210,8 +210,8 @@ pub(super) const CANCEL_RUN: Command = Command {
             "--for",
             "<duration>",
             text(
-                "the hold ends by itself after this time: 90m, 2h, 3d12h",
-                "この時間 (90m、2h、3d12h など) の後に保留が自動で終わる",
+                "the hold ends by itself after this time: 90m, 2h, 3d12h; 366d at most",
+                "この時間 (90m、2h、3d12h など、最長 366d) の後に保留が自動で終わる",
             ),
         ),
     ],

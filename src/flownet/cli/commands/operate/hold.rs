@@ -73,8 +73,11 @@ fn end(words: &Words, now: Timestamp) -> Result<Option<Timestamp>, Failure> {
             ))
         })?,
         (None, Some(text)) => {
-            let minutes = minutes(text)
-                .ok_or_else(|| wrong(format!("--for '{text}' is no duration such as 90m, 2h or 3d12h")))?;
+            let minutes = minutes(text).ok_or_else(|| {
+                wrong(format!(
+                    "--for '{text}' is no duration such as 90m, 2h or 3d12h, of 366d at most"
+                ))
+            })?;
             now.plus_ms(minutes * MINUTE_MS)
         }
     };
