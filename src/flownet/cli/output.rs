@@ -134,6 +134,8 @@ pub struct Output<'a> {
     results: &'a mut dyn Write,
     messages: &'a mut dyn Write,
     broken: Option<std::io::Error>,
+    /// The last result, to be repeated as a message when results cannot be written.
+    last: Vec<u8>,
 }
 
 impl<'a> Output<'a> {
@@ -144,6 +146,7 @@ impl<'a> Output<'a> {
             results,
             messages,
             broken: None,
+            last: Vec::new(),
         }
     }
 
@@ -254,12 +257,16 @@ impl<'a> Output<'a> {
     pub fn exit(&mut self, class: ExitClass) -> u8 {
         self.flush_results();
         if let Some(error) = self.broken.take() {
+            // Whoever asked for silence on standard error has lost the only other word.
+            self.choices.mute = false;
             let code = crate::os::error_name::name(&error).unwrap_or("OUTPUT_FAILED");
             self.message(
                 Severity::Error,
                 &format!("cannot write the result: {error}"),
                 Some(code),
             );
+            let last = String::from_utf8_lossy(&self.last).into_owned();
+            self.write_message(&format!("- it was: {}\n", escape(&shortened(last.trim_end()))));
             if class == ExitClass::Done {
                 return self.choices.exit_style.status(codes::class(code));
             }
@@ -275,10 +282,11 @@ impl<'a> Output<'a> {
     fn write_result(&mut self, bytes: &[u8]) {
         // Both streams may be one terminal: what was said before is read before.
         let _ = self.messages.flush();
-        if self.broken.is_none()
-            && let Err(error) = self.results.write_all(bytes)
-        {
-            self.note(error);
+        if self.broken.is_none() {
+            bytes.clone_into(&mut self.last);
+            if let Err(error) = self.results.write_all(bytes) {
+                self.note(error);
+            }
         }
     }
 
@@ -415,6 +423,19 @@ mod tests {
         output.result("x");
         assert_ne!(output.exit(ExitClass::Done), 0);
         assert!(String::from_utf8_lossy(&err).contains("cannot write the result"));
+        // JSON that was asked for with nothing beside it: the error and the outcome are told all the same.
+        let (mut disk, mut err) = (Failing(ErrorKind::Other), Vec::new());
+        let alone = Choices {
+            json: true,
+            mute: true,
+            ..CHOICES
+        };
+        let mut output = Output::new(alone, &mut disk, &mut err);
+        output.json(&json!({"outcome": "NEW"}));
+        assert_eq!(output.exit(ExitClass::NodeFailed), 2);
+        let err = String::from_utf8_lossy(&err);
+        assert!(err.contains("cannot write the result"), "{err}");
+        assert!(err.contains(r#"- it was: {"outcome":"NEW"}"#), "{err}");
     }
 
     #[test]
