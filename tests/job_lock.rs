@@ -156,6 +156,13 @@ fn status_names_it_with_the_attempt_that_left_it_and_costs_no_further_request() 
         assert_eq!(found["allowed"], json!(allowed), "{found}");
         let output = type_line(&space, found["command"].as_str().expect("a command"));
         assert!(output.status.success(), "{found}\n{}", said(&output));
+        if action == "RECORD_JOB_UNLOCK" {
+            let resume = format!("--resume-run {run}");
+            assert!(said(&output).contains(&resume), "{}", said(&output));
+            let now = status(&space, &run);
+            assert_eq!(now["waiting_on"]["kind"], "schedule", "the lock is gone: {now:#}");
+            assert_eq!(now["next_actions"][0]["action"], "RESUME", "{now:#}");
+        }
     }
     assert_eq!(Book::read(&sandbox, "joblock_status").status(), "SUCCESS");
 }

@@ -354,3 +354,103 @@ fn a_work_directory_that_takes_no_owner_file_is_named_with_its_error() {
     assert!(desk.book().held_locks.is_empty());
     assert_eq!(desk.book().runs.len(), 1);
 }
+
+/// Does the command print a step that resumes the Run?
+fn resumes(output: &Output) -> bool {
+    assert_done(output);
+    said(output).contains("next: ksql-flownet run-network")
+}
+
+#[test]
+fn a_resolved_node_leads_to_a_resume_only_where_that_does_something() {
+    let nodes = [
+        NodeSpec::new("a", &[], &["VANISH"]).not_idempotent(),
+        NodeSpec::new("b", &["a"], &["SUCCESS"]),
+    ];
+    let approved = &["--approved-by", "kato"];
+    assert!(!resumes(&Desk::new("resumes_failed", &nodes).resolve(
+        "a",
+        "FAILED",
+        &[]
+    )));
+    assert!(resumes(
+        &Desk::new("resumes_behind", &nodes).resolve("a", "SUCCESS", approved)
+    ));
+    assert!(!resumes(
+        &Desk::new("resumes_last", &nodes[..1]).resolve("a", "SUCCESS", approved)
+    ));
+    let again = [NodeSpec::new("a", &[], &["VANISH"])];
+    assert!(resumes(&Desk::new("resumes_again", &again).resolve(
+        "a",
+        "FAILED",
+        &[]
+    )));
+}
+
+#[test]
+fn a_correction_is_printed_with_everything_that_it_needs() {
+    let desk = Desk::new(
+        "next_correct",
+        &[NodeSpec::new("a", &[], &["VANISH"]).not_idempotent()],
+    );
+    assert_done(&desk.resolve("a", "FAILED", &[]));
+    let refused = desk.resolve("a", "SUCCESS", &["--approved-by", "kato"]);
+    let all = said(&refused);
+    let line = all
+        .lines()
+        .filter_map(|l| l.strip_prefix("next: "))
+        .find(|l| l.contains("--replaces"))
+        .unwrap_or_else(|| panic!("{all}"));
+    assert!(
+        line.contains("--to SUCCESS --manual-completion --replaces"),
+        "{line}"
+    );
+    let (command, _) = line.split_once("  #").expect("a purpose");
+    assert_done(&type_command(&desk.space, command));
+    assert_eq!(text(&desk.run(), "status"), "SUCCESS");
+}
+
+#[test]
+fn a_job_that_cannot_start_is_told_with_its_reason_and_blamed_on_no_lock() {
+    for (name, inputs) in [
+        ("next_start", ""),
+        ("next_start_io", "    inputs: {src: a.csv}\n"),
+    ] {
+        let desk = Desk::empty(name, &[NodeSpec::new("a", &[], &["CRASH"])]);
+        let file = desk.space.network_file();
+        let yaml = std::fs::read_to_string(&file).expect("a file");
+        std::fs::write(&file, yaml + inputs).expect("written");
+        std::fs::write(desk.space.dir.join("io/in/a.csv"), "x\n1\n").expect("written");
+        let why = "the runner ended with exit status 134 before it executed anything";
+        let started = said(&desk.space.run_network(&["--business-key", "k"]));
+        assert!(
+            started.contains(why) && started.contains("next: check KSQL_FLOW_BIN"),
+            "{started}"
+        );
+        assert!(!started.contains("inspect-lock"), "{started}");
+        let json = json_of(
+            &desk
+                .space
+                .run_network(&["--business-key", "k", "--resume", "--json"]),
+        );
+        assert!(json["error"]["details"].to_string().contains(why), "{json}");
+        let run = desk.status();
+        assert_eq!(
+            (&run["situation"], &run["waiting_on"]["kind"]),
+            (&json!("WAITING"), &json!("person"))
+        );
+        let reason = run["waiting_on"]["reason"].as_str().expect("a reason");
+        assert!(reason.contains("attempt 2"), "{run:#}");
+        assert_eq!(reason.contains(why), inputs.is_empty(), "{run:#}");
+        assert_eq!(run["next_actions"][0]["action"], "RESUME", "{run:#}");
+        assert!(!run.to_string().contains("inspect-lock"), "{run:#}");
+        let lines = desk
+            .space
+            .run(&["status", name, "--profile", PROFILE, "--business-key", "k"]);
+        assert!(
+            said(&lines).contains("WAITING (a job could not be started)"),
+            "{}",
+            said(&lines)
+        );
+    }
+}

@@ -41,12 +41,10 @@ impl Words {
         values.set("scheduled_for", run.run.as_of.as_str());
         values.set("ksql_flow_config", self.runner_config.clone().unwrap_or_default());
         match action {
-            Action::RerunFrom(node_id) | Action::RecordJobUnlock(node_id) => {
+            Action::RerunFrom(node_id)
+            | Action::RecordJobUnlock(node_id)
+            | Action::Resolve { node_id, .. } => {
                 values.set("node_id", node_id.as_str());
-            }
-            Action::Resolve { node_id, to, .. } => {
-                values.set("node_id", node_id.as_str());
-                values.set("outcome", to.as_str());
             }
             Action::InspectJobLock(job_key) | Action::FreeJobLock(job_key) => {
                 values.set("job_key", job_key.as_str());
@@ -214,12 +212,12 @@ fn sentence(effect: Effect) -> Text {
 }
 
 fn gloss(advice: &Advice) -> Text {
-    let lock = advice
-        .waiting_on
-        .as_ref()
-        .is_some_and(|wait| wait.kind == WaitKind::Lock);
+    let waits_for = |kind| advice.waiting_on.as_ref().is_some_and(|wait| wait.kind == kind);
     match advice.situation {
-        Situation::Waiting if lock => text("a lock is in its way", "ロックの解放待ち"),
+        Situation::Waiting if waits_for(WaitKind::Lock) => text("a lock is in its way", "ロックの解放待ち"),
+        Situation::Waiting if waits_for(WaitKind::Person) => {
+            text("a job could not be started", "ジョブを開始できなかった")
+        }
         Situation::Running => text("somebody is at work on it", "実行中"),
         Situation::Waiting => text("nothing is wrong, it waits", "待機中。異常ではない"),
         Situation::Held => text("a person holds it", "人が保留している"),

@@ -10,13 +10,10 @@ use crate::flownet::clock::uuid;
 use crate::flownet::key;
 use crate::flownet::lease::{Change, Role};
 use crate::flownet::ordered_json::Object;
-use crate::flownet::record::operation::{Columns, Operation};
+use crate::flownet::record::operation::{Columns, JOB_UNLOCKED, Operation};
 use crate::flownet::record::{NodeState, Run, node_state, run};
 use crate::flownet::run::Failure;
 use crate::kintone::query;
-
-/// What the event is.
-const RECORDED: &str = "JOB_LOCK_FORCE_UNLOCK_RECORDED";
 
 /// A record-job-unlock command.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +101,7 @@ pub fn run(desk: &Desk, request: &Request<'_>) -> Result<Recorded, Failure> {
             },
             event: Object::new()
                 .with("event_id", event_id.as_str())
-                .with("event_type", RECORDED)
+                .with("event_type", JOB_UNLOCKED)
                 .with("run_id", run.run_id.as_str())
                 .with("node_id", node)
                 .with("job_id", job_id.as_str())

@@ -12,8 +12,9 @@ use crate::flownet::record::status::{NodeStatus, Outcome, RunStatus};
 use crate::flownet::record::{Attempt, Lock, NodeState, Resolution, Run};
 use crate::flownet::rule::aggregate::aggregate;
 use crate::flownet::rule::last_word::{LastWord, last_word};
+use crate::flownet::rule::next_action::{Action, Case, Detail, NextAction, advise};
 use crate::flownet::rule::operator::{may_resolve, needs_approver};
-use crate::flownet::rule::reconcile::Repair;
+use crate::flownet::rule::reconcile::{Examination, Repair};
 use crate::flownet::rule::transition::Permit;
 use crate::flownet::run::gather::{self, Gathered};
 use crate::flownet::run::ledger::{Entry, Ledger};
@@ -93,6 +94,8 @@ pub struct Resolved {
     pub network_id: String,
     /// Profile of the Run.
     pub profile: String,
+    /// The next start with --resume finds something to do.
+    pub goes_on: bool,
 }
 
 /// What has to be done about the stored node.
@@ -196,6 +199,13 @@ fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Reso
         written,
         network_id: run.network_id.clone(),
         profile: run.profile(),
+        goes_on: goes_on(
+            &run,
+            &all,
+            (&state.node_id, request.to.as_node()),
+            status,
+            desk.clock.now(),
+        ),
     };
     let (attempt_id, known) = match decision {
         Decision::Nothing(known) => {
@@ -247,6 +257,34 @@ fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Reso
     let status = recompute(&mut ledger, &all, now)?;
     desk.write(&ledger.last_changes()?, &witness)?;
     Ok(resolved(&said.0, &said.1, &said.2, true, status))
+}
+
+/// Does a start go on with the Run once the node has its status and the Run that one?
+fn goes_on(run: &Run, all: &Gathered, node: (&str, NodeStatus), status: RunStatus, now: Timestamp) -> bool {
+    let mut run = run.clone();
+    run.status = status;
+    let mut states: Vec<NodeState> = all.states.iter().rev().cloned().collect();
+    for state in states.iter_mut().filter(|s| s.node_id == node.0) {
+        state.status = node.1;
+    }
+    let attempts: Vec<Attempt> = all.attempts.iter().rev().cloned().collect();
+    let advice = advise(&Case {
+        run: &run,
+        hold: all.hold.as_ref(),
+        lock: None,
+        own_lock: false,
+        copied: None,
+        detail: Some(Detail {
+            states: &states,
+            attempts: &attempts,
+            found: &Examination::default(),
+            refused: None,
+            unlocked: &all.unlocked,
+        }),
+        now,
+    });
+    let resumes = |next: &NextAction| next.allowed && next.action == Action::Resume;
+    advice.actions.iter().any(resumes)
 }
 
 /// Rows 6 to 10 of OPR-10, and what was resolved before (OPR-15).

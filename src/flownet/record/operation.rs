@@ -1,12 +1,18 @@
 //! OPERATION_AUDIT: what was done to the records outside the normal story (REC-27). Insert only.
 
+use serde_json::Value;
+
 use crate::flownet::ordered_json::{Json, Object};
 use crate::flownet::time::Timestamp;
-use crate::kintone::Fields;
+use crate::kintone::{Fields, Record};
 
 /// Record type text.
 pub const RECORD_TYPE: &str = "OPERATION_AUDIT";
 
+/// A job lock was released with the runner's command.
+pub const JOB_UNLOCKED: &str = "JOB_LOCK_FORCE_UNLOCK_RECORDED";
+/// Result codes of that command after which no such lock is held.
+pub const LOCK_IS_GONE: [&str; 3] = ["RELEASED", "NOT_FOUND", "NOT_RUNNING"];
 /// `event_type` and `result_code` of the audit record of an archived Run.
 pub const RUN_ARCHIVED: &str = "RUN_ARCHIVED";
 
@@ -65,6 +71,13 @@ impl Operation<'_> {
     pub fn event_text(&self) -> String {
         Json::from(self.event.clone()).compact()
     }
+}
+
+/// The node whose job lock a stored operation says is gone.
+pub fn unlocked_node(record: &Record) -> Option<String> {
+    let event: Value = serde_json::from_str(record.text("reason")).ok()?;
+    let gone = LOCK_IS_GONE.contains(&record.text("result_code")) && event["event_type"] == JOB_UNLOCKED;
+    event["node_id"].as_str().filter(|_| gone).map(str::to_owned)
 }
 
 #[cfg(test)]

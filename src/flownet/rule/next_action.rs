@@ -45,6 +45,8 @@ pub struct Detail<'a> {
     pub attempts: &'a [Attempt],
     /// What their examination found.
     pub found: &'a Examination,
+    /// Nodes whose job lock was put on record as gone, with the number of that record.
+    pub unlocked: &'a [(String, u64)],
     /// Why no start takes the Run on, where the records do not say it.
     pub refused: Option<&'a str>,
 }
@@ -317,7 +319,7 @@ fn idle(case: &Case<'_>) -> Advice {
             actions = ways;
             lock
         }
-        None => next_start,
+        None => job_lock::not_started(case).unwrap_or(next_start),
     };
     Advice {
         situation: Situation::Waiting,

@@ -3,6 +3,7 @@
 //! Between the start commit and the child nothing is written, and between the child and the result commit nothing is
 //! decided without evidence: a process that dies anywhere in here leaves a state that the next start can settle.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,7 +21,9 @@ use crate::flownet::key;
 use crate::flownet::lease::Lease;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus};
 use crate::flownet::record::{Attempt, NodeState, Run, attempt};
-use crate::flownet::rule::classify::{self, AttemptEnd as End, Evidence, JobLog, NodeEnd, Reading, Verdict};
+use crate::flownet::rule::classify::{
+    self, AttemptEnd as End, Evidence, JobLog, NodeEnd, PREPARE_FAILED, Reading, Verdict,
+};
 use crate::flownet::rule::io_summary;
 use crate::flownet::rule::result::{Expected, ResultFile};
 use crate::flownet::time::Timestamp;
@@ -304,10 +307,25 @@ impl<'a> Trial<'a> {
             now,
         };
         let reading = classify::read(&evidence);
-        let verdict = classify::decide(&evidence, &reading, &self.read_job_log(&reading));
+        let mut verdict = classify::decide(&evidence, &reading, &self.read_job_log(&reading));
         self.tell(launched, &reading, &verdict);
         let failed = verdict.attempt.status != AttemptStatus::Success;
-        let said = reading.error_message().filter(|_| failed).map(str::to_owned);
+        let mut said = reading.error_message().filter(|_| failed).map(str::to_owned);
+        if verdict.attempt.result_code == PREPARE_FAILED
+            && reading.execution_id().is_none()
+            && !self.ctx.stop.is_requested()
+        {
+            let why = not_executed(launched);
+            if launched.is_ok() {
+                (self.ctx.warn)(format!("node '{}': {why}", self.task.node.id));
+            }
+            // The audit of files, which a later start compares with, has no place for words.
+            let stored = verdict.attempt.error_message.get_or_insert_default();
+            if !stored.starts_with('{') {
+                let _ = write!(stored, "; {why}");
+            }
+            said = Some(why);
+        }
         (verdict, said)
     }
 
@@ -368,6 +386,17 @@ impl<'a> Trial<'a> {
         if let Some(state) = ledger.edit_node(&self.task.node.id) {
             end_node(state, &verdict.node);
         }
+    }
+}
+
+/// Why nothing of a job was executed.
+fn not_executed(launched: &Result<Exit, LaunchFailed>) -> String {
+    match launched {
+        Err(e) => format!("the job could not be started: {e}"),
+        Ok(Exit { code: Some(code), .. }) => {
+            format!("the runner ended with exit status {code} before it executed anything")
+        }
+        Ok(_) => "the runner was ended before it executed anything".to_owned(),
     }
 }
 

@@ -146,7 +146,7 @@ pub fn trouble(ledger: &Ledger, said: &[(String, String)]) -> Vec<Trouble> {
                 node.status,
                 NodeStatus::Failed | NodeStatus::Unknown | NodeStatus::Cancelled
             );
-            (bad || job_key.is_some()).then(|| Trouble {
+            (bad || job_key.is_some() || (waits && now.is_some())).then(|| Trouble {
                 node_id: node.node_id.clone(),
                 status: node.status.as_str(),
                 reason: node.status_reason.clone(),

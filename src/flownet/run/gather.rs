@@ -31,6 +31,8 @@ pub struct Gathered {
     pub resolutions: Vec<Resolution>,
     /// An archive of the Run is on record.
     pub archived: bool,
+    /// Nodes whose job lock was put on record as gone, with the number of that record.
+    pub unlocked: Vec<(String, u64)>,
     /// Records of the Run that cannot be read; they are in none of the lists.
     pub damaged: Vec<DecodeError>,
 }
@@ -144,6 +146,7 @@ pub fn read_behind(
         attempts: Vec::new(),
         resolutions: Vec::new(),
         archived: false,
+        unlocked: Vec::new(),
         damaged: Vec::new(),
     };
     let hold_key = hold_key(run_id)?;
@@ -164,8 +167,9 @@ pub fn read_behind(
         }
     }
     let types = query::one_of("record_type", &[invocation::RECORD_TYPE, attempt::RECORD_TYPE]);
-    let archive = query::one_of("result_code", &[operation::RUN_ARCHIVED]);
-    let wanted = query::and(&[of_run(run_id), query::or(&[types, archive])]);
+    let codes = [&[operation::RUN_ARCHIVED], &operation::LOCK_IS_GONE[..]].concat();
+    let events = query::one_of("result_code", &codes);
+    let wanted = query::and(&[of_run(run_id), query::or(&[types, events])]);
     for record in client.all_by_id(audit, &wanted, &[])? {
         if record.text("run_id") != run_id {
             continue;
@@ -181,6 +185,10 @@ pub fn read_behind(
             }
             operation::RECORD_TYPE if record.text("result_code") == operation::RUN_ARCHIVED => {
                 all.archived = true;
+            }
+            operation::RECORD_TYPE => {
+                let node = operation::unlocked_node(&record);
+                all.unlocked.extend(node.map(|node| (node, record.id())));
             }
             _ => {}
         }

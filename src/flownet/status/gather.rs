@@ -204,6 +204,7 @@ fn one(
             attempts: all.attempts,
             resolutions: all.resolutions,
             archived: all.archived,
+            unlocked: all.unlocked,
             damaged: all.damaged,
             network,
             refused,

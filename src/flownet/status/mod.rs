@@ -86,6 +86,8 @@ pub struct Detail {
     pub resolutions: Vec<Resolution>,
     /// An archive of the Run is on record.
     pub archived: bool,
+    /// See [`crate::flownet::run::gather::Gathered`].
+    pub unlocked: Vec<(String, u64)>,
     /// Records of the Run that cannot be read.
     pub damaged: Vec<DecodeError>,
     /// The definition in its bundle, where that was needed.

@@ -101,6 +101,7 @@ fn advice(facts: &Facts, entry: &RunFacts, found: Option<&Examination>, now: Tim
             attempts: &d.attempts,
             found,
             refused: d.refused.as_deref(),
+            unlocked: &d.unlocked,
         });
     advise(&Case {
         run: &entry.run,

@@ -2,7 +2,7 @@
 
 use super::steps::{
     ABANDON, CHECK_RUNNER, CORRECTION_KEY, FREE_JOB_LOCK, INSPECT_JOB_LOCK, RECORD_JOB_UNLOCK, RESOLVE,
-    RESUME, SHOW_RUN,
+    RESOLVE_APPROVED, RESUME, SHOW_RUN,
 };
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
@@ -20,7 +20,12 @@ const fn file(code: &'static str, says: Text) -> Entry {
 }
 
 const fn unknown(code: &'static str, says: Text) -> Entry {
-    entry(code, ExitClass::Unknown, says, &[SHOW_RUN, RESOLVE, RESUME])
+    entry(
+        code,
+        ExitClass::Unknown,
+        says,
+        &[SHOW_RUN, RESOLVE_APPROVED, RESOLVE, RESUME],
+    )
 }
 
 const fn failed(code: &'static str, says: Text) -> Entry {
@@ -230,9 +235,11 @@ pub(super) const ENTRIES: &[Entry] = &[
             "実行プログラムの内部エラーです。",
         ),
     ),
-    failed(
+    entry(
         "PREPARE_FAILED",
+        ExitClass::NodeFailed,
         text("The job was never started.", "ジョブは開始されませんでした。"),
+        &[SHOW_RUN, CHECK_RUNNER, RESUME],
     ),
     entry(
         "JOB_LOCK_HELD",

@@ -265,6 +265,7 @@ mod tests {
                     continue;
                 };
                 let line = line.replace(['[', ']'], "");
+                let line = line.replace("{resolution_flag}", "--manual-completion");
                 let line = line.split(" > ").next().unwrap_or_default();
                 let mut words = line.split(' ').map(str::to_owned);
                 let name = words.next().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Codes of status and of the operator commands (file 50 of the contract).
 
 use super::steps::{
-    ABANDON, CORRECT, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPEAT, REPORT, RESOLVE, RESUME,
-    SHOW_NETWORK, SHOW_RUN,
+    ABANDON, CORRECT, CORRECTION_KEY, FORCE_UNLOCK, LATER, RELEASE, REPEAT, REPORT, RESOLVE,
+    RESOLVE_APPROVED, RESUME, SHOW_NETWORK, SHOW_RUN,
 };
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
@@ -77,7 +77,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "The release of the job lock is on record.",
             "ジョブロックの解放を記録しました。",
         ),
-        &[SHOW_RUN],
+        &[SHOW_RUN, RESUME],
     ),
     done(
         "LOCK_RELEASED",
@@ -313,7 +313,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "A node of the Run has an unknown result.",
             "結果が不明なノードがあります。",
         ),
-        &[SHOW_RUN, RESOLVE, ABANDON],
+        &[SHOW_RUN, RESOLVE_APPROVED, RESOLVE, ABANDON],
     ),
     refused(
         "RUN_NOT_TERMINAL",

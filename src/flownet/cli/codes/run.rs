@@ -3,7 +3,7 @@
 
 use super::steps::{
     ABANDON, AGAIN, ARCHIVE, CORRECTION_KEY, DELETE_COPY, FORCE_UNLOCK, LATER, RELEASE, REPORT, RESOLVE,
-    RESUME, SHOW_NETWORK, SHOW_RUN,
+    RESOLVE_APPROVED, RESUME, SHOW_NETWORK, SHOW_RUN,
 };
 use super::{Entry, ExitClass, Step, entry, step};
 use crate::flownet::cli::language::{Text, text};
@@ -87,7 +87,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "Nobody can tell whether a node did its work: a person must look at the data.",
             "ノードの処理が行われたかどうか判断できません。人がデータを確かめる必要があります。",
         ),
-        &[SHOW_RUN, RESOLVE, RESUME],
+        &[SHOW_RUN, RESOLVE_APPROVED, RESOLVE, RESUME],
     ),
     entry(
         "ALL_SUCCESS_NOT_SATISFIED",
@@ -291,7 +291,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "A node to run again has an unknown result.",
             "再実行するノードの中に結果が不明なものがあります。",
         ),
-        &[SHOW_RUN, RESOLVE],
+        &[SHOW_RUN, RESOLVE_APPROVED, RESOLVE],
     ),
     refused(
         "RERUN_FROM_NON_IDEMPOTENT",

@@ -56,12 +56,12 @@ pub(super) const EDIT: Step = step(
     "correct the network definition at the path shown, then validate again",
     "表示された位置の定義を直してから、もう一度検査する",
 );
-/// Resolve a node.
+/// Resolve a node whose work was not done.
 pub(in crate::flownet::cli) const RESOLVE: Step = step(
-    "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to {outcome} --reason-file {reason_file} \
+    "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to FAILED --reason-file {reason_file} \
      --evidence-ref {evidence_ref} --stop-confirmed-by {person} --stop-evidence-ref {stop_evidence_ref}",
-    "records what really happened, after looking at the data",
-    "データを確かめたうえで、実際の結果を記録する",
+    "records that the work was not done, after looking at the data",
+    "データを確かめたうえで、処理が行われていないことを記録する",
 );
 /// Resolve a node whose work was finished by hand.
 pub(in crate::flownet::cli) const RESOLVE_DONE: Step = step(
@@ -76,12 +76,12 @@ pub(in crate::flownet::cli) const RESOLVE_APPROVED: Step = step(
     "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to SUCCESS --manual-completion \
      --approved-by {approver} --reason-file {reason_file} --evidence-ref {evidence_ref} --stop-confirmed-by {person} \
      --stop-evidence-ref {stop_evidence_ref}",
-    "records that the work is complete, with the approval of another person",
-    "別の人の承認を得て、処理が完了していることを記録する",
+    "records that the work is complete; a node that is not idempotent needs the approval of another person",
+    "処理が完了していることを記録する。冪等でないノードには別の人の承認が必要",
 );
 /// Correct a Resolution that was wrong.
 pub(super) const CORRECT: Step = step(
-    "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to {outcome} --replaces {resolution_key} \
+    "ksql-flownet resolve-node --run-id {run_id} --node-id {node_id} --to {outcome}[ {resolution_flag}] --replaces {resolution_key} \
      --approved-by {approver} --reason-file {reason_file} --evidence-ref {evidence_ref} --stop-confirmed-by {person} \
      --stop-evidence-ref {stop_evidence_ref}",
     "only when the earlier one was wrong, with the approval of another person",

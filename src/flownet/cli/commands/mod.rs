@@ -56,10 +56,16 @@ pub fn facts_of_words(command: &Command, words: &Words) -> Facts {
         ("person", "--stop-confirmed-by"),
         ("stop_evidence_ref", "--stop-evidence-ref"),
         ("approver", "--approved-by"),
+        ("outcome", "--to"),
         ("owner_invocation_id", "--expected-owner-invocation-id"),
     ] {
         if let Some(value) = words.value(flag) {
             known.set(fact, value);
+        }
+    }
+    for flag in ["--manual-completion", "--compensation"] {
+        if words.has(flag) {
+            known.set("resolution_flag", flag);
         }
     }
     if let Some(operand) = &command.operand {

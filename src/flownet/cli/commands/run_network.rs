@@ -294,6 +294,9 @@ fn unfinished(finish: &Finish, stopped: bool, known: &[(&'static str, String)]) 
             failure = failure.fact("job_key", job_key.clone());
             (Some("JOB_LOCK_HELD"), Some(&node.node_id))
         }
+        _ if finish.code == "NODES_DEFERRED" && !finish.trouble.is_empty() => {
+            (Some("PREPARE_FAILED"), finish.trouble.first().map(|n| &n.node_id))
+        }
         (_, Some(node)) if failed => (Some("RETRY_BRAKE"), Some(&node.node_id)),
         _ if failed && !finish.trouble.iter().any(|node| node.again) => (
             Some("NOT_TRIED_AGAIN"),

@@ -12,27 +12,60 @@ pub fn key(profile: &str, job_id: &str) -> String {
 }
 
 /// Whether an attempt that was never executed met the lock of its job. Nodes with CSV files keep no text (RUN-28), so that
-/// theirs may have.
+/// theirs may have when the runner got as far as a result.
 pub fn met(attempt: &Attempt, profile: &str) -> bool {
     let said = attempt.error_message.trim();
-    let kept_no_text = said.is_empty() || said.starts_with('{');
+    let kept_no_text = said.starts_with('{') && !attempt.execution_id.is_empty();
     attempt.status == AttemptStatus::Cancelled
         && attempt.result_code == PREPARE_FAILED
         && (kept_no_text || said.contains(&key(profile, &attempt.job_id)))
+}
+
+/// The first node whose last attempt was not executed, unless its job lock was put on record as gone since.
+fn waiting<'a>(
+    case: &'a Case<'_>,
+    wanted: impl Fn(&Attempt) -> bool,
+) -> Option<(&'a NodeState, &'a Attempt)> {
+    let detail = case.detail.as_ref()?;
+    states(case).iter().rev().find_map(|state| {
+        let waits = state.status == NodeStatus::Waiting && state.status_reason == PREPARE_FAILED;
+        let freed = |a: &Attempt| {
+            let gone = |(node, record): &(String, u64)| *node == state.node_id && *record > a.record_id;
+            detail.unlocked.iter().any(gone)
+        };
+        let attempt = latest(detail, state).filter(|a| waits && !freed(a) && wanted(a))?;
+        Some((state, attempt))
+    })
+}
+
+/// What a Run waits for whose last start could not start a job: somebody should look why.
+pub(super) fn not_started(case: &Case<'_>) -> Option<WaitingOn> {
+    let (state, attempt) = waiting(case, |a| !a.error_message.trim().is_empty())?;
+    let why = match attempt.error_message.trim() {
+        json if json.starts_with('{') => String::new(),
+        said => format!(": {said}"),
+    };
+    Some(WaitingOn {
+        kind: WaitKind::Person,
+        node_id: Some(state.node_id.clone()),
+        since: attempt.finished_at.clone(),
+        until: None,
+        by: None,
+        reason: format!(
+            "attempt {} {} was not executed{why}; the next start with --resume tries again",
+            attempt.attempt_no, attempt.attempt_id
+        ),
+    })
 }
 
 /// What a Run waits for whose last start met such a lock, and the ways on.
 pub(super) fn wait(case: &Case<'_>) -> Option<(WaitingOn, Vec<NextAction>)> {
     let detail = case.detail.as_ref()?;
     let profile = &case.run.profile();
-    let (state, attempt) = states(case).iter().rev().find_map(|state| {
-        let waits = state.status == NodeStatus::Waiting && state.status_reason == PREPARE_FAILED;
-        let attempt = latest(detail, state).filter(|attempt| waits && met(attempt, profile))?;
-        Some((state, attempt))
-    })?;
+    let (state, attempt) = waiting(case, |attempt| met(attempt, profile))?;
     let job_key = key(profile, &attempt.job_id);
     let said = match attempt.error_message.trim() {
-        text if text.is_empty() || text.starts_with('{') => {
+        text if text.starts_with('{') => {
             format!(
                 "attempt {} was not executed; the job lock {job_key} may be held",
                 attempt.attempt_no

@@ -195,6 +195,7 @@ impl World {
                 attempts: &self.attempts,
                 found: &found,
                 refused: None,
+                unlocked: &[],
             }),
             now: NOW,
         })

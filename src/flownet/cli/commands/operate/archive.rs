@@ -132,6 +132,7 @@ fn succeed(
         ids: vec![("run_id", report.run_id.clone())],
         revision: Some(revision),
         audit_event_id: (report.outcome == Outcome::Archived).then(|| report.event_id.clone()),
+        resumes: true,
         facts,
     };
     tell(command, words, &told, requests, output);

@@ -58,6 +58,7 @@ pub fn run(command: &Command, words: &Words, desk: &Desk) -> Result<Told, Failur
         ids,
         revision: done.revision,
         audit_event_id: done.event_id,
+        resumes: true,
         facts: run_facts(&done.network_id, &done.profile),
     })
 }

@@ -7,6 +7,7 @@ use crate::flownet::cli::table::Command;
 use crate::flownet::cli::walk::Words;
 use crate::flownet::operate::Desk;
 use crate::flownet::operate::job_unlock::{self, Request};
+use crate::flownet::record::operation::LOCK_IS_GONE;
 
 pub fn run(command: &Command, words: &Words, desk: &Desk) -> Result<Told, Failure> {
     let text = read_text(command, words, "--result-file")?;
@@ -25,6 +26,8 @@ pub fn run(command: &Command, words: &Words, desk: &Desk) -> Result<Told, Failur
         },
     )
     .map_err(translate)?;
+    // Only a lock that is gone lets the job start.
+    let resumes = LOCK_IS_GONE.contains(&recorded.outcome.as_str());
     Ok(Told {
         lines: vec![format!(
             "RECORDED: {} for {} ({}).",
@@ -40,6 +43,7 @@ pub fn run(command: &Command, words: &Words, desk: &Desk) -> Result<Told, Failur
         ],
         revision: None,
         audit_event_id: Some(recorded.event_id),
+        resumes: resumes,
         facts: run_facts(&recorded.network_id, &recorded.profile),
     })
 }

@@ -84,6 +84,8 @@ struct Told {
     revision: Option<u64>,
     /// The event in the audit app; nothing when nothing was written.
     audit_event_id: Option<String>,
+    /// A resume of the Run does something now.
+    resumes: bool,
     /// Further values for the next steps.
     facts: Vec<(&'static str, String)>,
 }
@@ -119,7 +121,11 @@ pub struct Answer {
 /// Prints what was done: lines, or one JSON object.
 fn tell(command: &'static Command, words: &Words, told: &Told, requests: Requests, output: &mut Output<'_>) {
     let facts = told.facts(command, words);
-    let next = |language: Language| codes::next_steps(told.code, &facts, language);
+    let next = |language: Language| {
+        let mut steps = codes::next_steps(told.code, &facts, language);
+        steps.retain(|step| told.resumes || !step.starts_with("ksql-flownet run-network "));
+        steps
+    };
     if output.choices().json {
         let ids = told.ids.iter();
         output.json(&Answer {

@@ -67,6 +67,7 @@ fn told(resolved: &Resolved) -> Told {
         ],
         revision: Some(resolved.revision),
         audit_event_id: Some(resolved.resolution_key.clone()),
+        resumes: resolved.goes_on,
         facts: run_facts(&resolved.network_id, &resolved.profile),
     }
 }

@@ -70,6 +70,7 @@ pub fn run(
         ],
         revision: Some(released.revision),
         audit_event_id: Some(released.event_id),
+        resumes: true,
         facts: Vec::new(),
     })
 }
