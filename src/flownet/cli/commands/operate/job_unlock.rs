@@ -43,7 +43,7 @@ pub fn run(command: &Command, words: &Words, desk: &Desk) -> Result<Told, Failur
         ],
         revision: None,
         audit_event_id: Some(recorded.event_id),
-        resumes: resumes,
+        resumes,
         facts: run_facts(&recorded.network_id, &recorded.profile),
     })
 }
