@@ -109,9 +109,11 @@ mod tests {
     #[test]
     fn ids_that_bundle_or_runner_cannot_take_are_refused_for_new_runs_only() {
         assert_eq!(refused(&yaml("a", "j", "")), [""; 0]);
-        for id in ["a b", "売上", "a..b", "a.", ".", "a/b"] {
+        for id in ["a b", "売上", "a..b", "a.", ".", "a/b", "--a"] {
             assert_eq!(refused(&yaml(id, "j", "")), ["NODE_ID_UNSUPPORTED"]);
         }
+        let network = yaml("a", "j", "").replace("network_id: net", "network_id: --net");
+        assert_eq!(refused(&network), ["NETWORK_ID_UNSUPPORTED"]);
         for job_id in ["ジョブ", "__batch__", "a b"] {
             assert_eq!(refused(&yaml("a", job_id, "")), ["JOB_ID_UNSUPPORTED"]);
         }

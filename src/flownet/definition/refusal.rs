@@ -26,6 +26,13 @@ const MAX_AUDIT_UNITS: usize = 10_000;
 /// Refusals of a definition that is to make new Runs.
 pub(super) fn problems(network: &Network) -> Vec<Problem> {
     let mut problems = business_key::constant_problems(&network.policy, &network.network_id);
+    if network.network_id.starts_with("--") {
+        problems.push(Problem::new(
+            "NETWORK_ID_UNSUPPORTED",
+            "$.network_id",
+            "a network id must not start with '--': no command could name it",
+        ));
+    }
     if network.nodes.len() > MAX_NODES {
         problems.push(Problem::new(
             "NODES_TOO_MANY",
@@ -34,13 +41,13 @@ pub(super) fn problems(network: &Network) -> Vec<Problem> {
         ));
     }
     for (i, node) in network.nodes.iter().enumerate() {
-        if !is_job_path(&format!("jobs/{}.sql", node.id)) {
+        if !is_job_path(&format!("jobs/{}.sql", node.id)) || node.id.starts_with("--") {
             problems.push(Problem::new(
                 "NODE_ID_UNSUPPORTED",
                 format!("$.nodes/{i}/id"),
                 format!(
                     "node id '{}' cannot name a file of the bundle; use only A-Z a-z 0-9 . _ - without '..' and \
-                     without '.' at the end",
+                     without '.' at the end or '--' at the start",
                     node.id
                 ),
             ));

@@ -170,10 +170,17 @@ pub(super) const ENTRIES: &[Entry] = &[
         ),
     ),
     wrong(
+        "NETWORK_ID_UNSUPPORTED",
+        text(
+            "A network id must not start with two hyphens.",
+            "ネットワーク id をハイフン 2 つで始めることはできません。",
+        ),
+    ),
+    wrong(
         "NODE_ID_UNSUPPORTED",
         text(
-            "A node id may use letters, digits, dot, underscore and hyphen only.",
-            "ノード id に使えるのは英数字、ピリオド、下線、ハイフンだけです。",
+            "A node id may use letters, digits, dot, underscore and hyphen only, and not start with two hyphens.",
+            "ノード id に使えるのは英数字、ピリオド、下線、ハイフンだけで、ハイフン 2 つでは始められません。",
         ),
     ),
     wrong(
