@@ -181,6 +181,25 @@ fn a_run_whose_input_files_may_be_gone_is_not_offered_to_a_start() {
 }
 
 #[test]
+fn a_run_with_files_is_not_resumed_without_their_directory() {
+    let desk = with_an_input("edited_no_directory");
+    let file = desk.space.network_file();
+    let yaml = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, yaml.replace("    inputs: {src: a.csv}\n", "")).expect("written");
+    let before = records(&desk);
+    let mut resume = desk.space.network_command(&["--business-key", "k", "--resume"]);
+    let output = resume.env_remove("KSQL_FLOWNET_IO_DIR").output().expect("runs");
+    assert_refused(&output, "RUN_NETWORK_FAILED");
+    assert!(
+        said(&output).contains("KSQL_FLOWNET_IO_DIR is required"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(records(&desk), before);
+    assert!(desk.book().held_locks.is_empty());
+}
+
+#[test]
 fn two_log_records_of_one_attempt_are_a_decision_for_a_person() {
     let (desk, start, _) = Desk::between("edited_log");
     desk.kill(start);
@@ -262,6 +281,7 @@ fn an_edited_node_is_not_acted_on() {
         "the number of an Attempt",
     );
     check(&desk, &desk.state("a"), "node_state_key", "S1:other", "'S1:");
+    check(&desk, &desk.state("a"), "revision", "99", "");
     let went_on = resume(&desk);
     assert_done(&went_on);
     assert!(

@@ -358,6 +358,12 @@ pub fn keys(records: &Records<'_>) -> Vec<(Option<String>, Edit)> {
                 ));
             }
         }
+        // A save leaves the field behind; nothing takes it ahead (REC-08).
+        if state.business_revision > state.revision {
+            let expected = format!("{} at most", state.revision);
+            let edit = of_state(state, "revision", state.business_revision, expected);
+            edits.push((Some(state.node_id.clone()), edit));
+        }
         let mut own = records.attempts.iter().filter(|a| a.node_id == state.node_id);
         if let Some(edit) = own.find_map(|a| job(state, a)) {
             edits.push((Some(state.node_id.clone()), edit));

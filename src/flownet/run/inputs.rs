@@ -29,11 +29,22 @@ impl Files {
     }
 }
 
-/// An old Run's files may have been cleaned up: it is not continued (IO-09).
-pub fn refuse_expired(ctx: &Context, run: &Run, network: &Network) -> Result<(), Failure> {
-    let Some(io) = ctx.io.as_ref().filter(|_| network.has_inputs()) else {
+/// A Run whose definition has files needs their directory, whatever the given definition has (item 15); and an old Run's
+/// files may have been cleaned up: it is not continued (IO-09).
+pub fn refuse_without_files(ctx: &Context, run: &Run, network: &Network) -> Result<(), Failure> {
+    let Some(io) = ctx.io.as_ref() else {
+        if network.has_inputs() || network.has_outputs() {
+            let why = format!(
+                "KSQL_FLOWNET_IO_DIR is required: the definition that Run {} was made with has inputs or outputs",
+                run.run_id
+            );
+            return Err(Failure::new("RUN_NETWORK_FAILED", why).fact("run_id", &run.run_id));
+        }
         return Ok(());
     };
+    if !network.has_inputs() {
+        return Ok(());
+    }
     match expired(run, io.retention_days, ctx.clock.now()) {
         Some(why) => Err(Failure::new("INPUT_RETENTION_EXPIRED", why).fact("run_id", &run.run_id)),
         None => Ok(()),

@@ -60,7 +60,7 @@ pub fn resume(inside: &Inside<'_>, lease: &Lease, run: Run) -> Result<Ready, Fai
     if let Some(remark) = stored::changed_since(inside.request, &run, &network, &contents) {
         (ctx.warn)(remark);
     }
-    inputs::refuse_expired(ctx, &run, &network)?;
+    inputs::refuse_without_files(ctx, &run, &network)?;
     let mut course = Course {
         inside,
         network,
