@@ -9,6 +9,7 @@ use crate::desk::{Desk, assert_done, json_of};
 use crate::network::{NodeSpec, PROFILE, said, text};
 use crate::operator::type_command;
 use crate::printed_lines;
+use crate::sandbox::AUDIT;
 
 type Build = fn(&str) -> Desk;
 
@@ -452,5 +453,41 @@ fn a_job_that_cannot_start_is_told_with_its_reason_and_blamed_on_no_lock() {
             "{}",
             said(&lines)
         );
+    }
+}
+
+#[test]
+fn a_run_of_very_many_starts_costs_four_requests_and_says_what_it_leaves_out() {
+    let desk = Desk::new(
+        "next_many",
+        &[NodeSpec::new("a", &[], &["VANISH"]).not_idempotent()],
+    );
+    let last = desk.book().invocations.pop().expect("an invocation");
+    for n in 0..620 {
+        let id = format!("invoke_{n:04}");
+        let changes = [
+            ("invocation_id", id.as_str()),
+            ("record_key", &format!("INV:{id}")),
+        ];
+        desk.copy(AUDIT.0, &last, &changes);
+    }
+    for words in [["--run-id", &desk.run_id()], ["--business-key", "k"]] {
+        let command = [
+            &["status", &desk.space.network_id, "--profile", PROFILE, "--json"],
+            &words[..],
+        ]
+        .concat();
+        desk.sandbox.clear_log();
+        let run = json_of(&desk.space.run(&command))["runs"][0].clone();
+        assert!(desk.requests() <= 4, "{words:?}: {}", desk.requests());
+        assert_eq!(run["older_invocations_left_out"], json!(true));
+        let shown = run["invocations"].as_array().expect("a list");
+        assert!(
+            shown.len() < 500 && shown.iter().any(|i| i["invocation_id"] == "invoke_0619"),
+            "{}",
+            shown.len()
+        );
+        assert_eq!(run["situation"], "DECISION", "{run:#}");
+        assert_eq!(run["reconciliation"]["inconsistencies"], json!([]));
     }
 }

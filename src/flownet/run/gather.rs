@@ -15,6 +15,9 @@ use crate::kintone::{App, Client, Record, query};
 /// Attempt ids in one resolutions query: keeps the query far below kintone's limit of its length.
 const IDS_PER_QUERY: usize = 100;
 
+/// Records of one page: kintone gives no more at once.
+const PAGE: usize = 500;
+
 /// The records of a Run, each list in record order (oldest first).
 pub struct Gathered {
     /// The Run.
@@ -31,6 +34,8 @@ pub struct Gathered {
     pub resolutions: Vec<Resolution>,
     /// An archive of the Run is on record.
     pub archived: bool,
+    /// Only the newest of its Invocations were read.
+    pub is_cut: bool,
     /// Nodes whose job lock was put on record as gone, with the number of that record.
     pub unlocked: Vec<(String, u64)>,
     /// Records of the Run that cannot be read; they are in none of the lists.
@@ -123,20 +128,18 @@ pub fn of_run(run_id: &str) -> String {
 
 /// Reads everything about a Run without a start context.
 pub fn read(client: &Client, state: &App, audit: &App, run_id: &str) -> Result<Gathered, Failure> {
-    read_behind(
-        client.all_by_id(state, &of_run(run_id), &[])?,
-        client,
-        audit,
-        run_id,
-    )
+    let state_records = client.all_by_id(state, &of_run(run_id), &[])?;
+    read_behind(state_records, client, audit, run_id, false)
 }
 
-/// Reads everything about a Run whose records in the state app are read already.
+/// Reads everything about a Run whose records in the state app are read already; `newest` leaves out what does not fit into
+/// one page of Invocations.
 pub fn read_behind(
     state_records: Vec<Record>,
     client: &Client,
     audit: &App,
     run_id: &str,
+    newest: bool,
 ) -> Result<Gathered, Failure> {
     let mut all = Gathered {
         run: None,
@@ -146,6 +149,7 @@ pub fn read_behind(
         attempts: Vec::new(),
         resolutions: Vec::new(),
         archived: false,
+        is_cut: false,
         unlocked: Vec::new(),
         damaged: Vec::new(),
     };
@@ -170,7 +174,17 @@ pub fn read_behind(
     let codes = [&[operation::RUN_ARCHIVED], &operation::LOCK_IS_GONE[..]].concat();
     let events = query::one_of("result_code", &codes);
     let wanted = query::and(&[of_run(run_id), query::or(&[types, events])]);
-    for record in client.all_by_id(audit, &wanted, &[])? {
+    let page = if newest {
+        newest_page(client, audit, &wanted)?
+    } else {
+        None
+    };
+    let (records, is_cut) = match page {
+        Some(page) => page,
+        None => (client.all_by_id(audit, &wanted, &[])?, false),
+    };
+    all.is_cut = is_cut;
+    for record in records {
         if record.text("run_id") != run_id {
             continue;
         }
@@ -195,6 +209,20 @@ pub fn read_behind(
     }
     all.resolutions = resolutions(client, audit, &all.attempts, &mut all.damaged)?;
     Ok(all)
+}
+
+/// One page with all Attempts and the newest of everything else, oldest first, and whether something was left out; `None`
+/// when the Attempts alone fill it. Only they have a number, and an empty one counts as the smallest.
+fn newest_page(client: &Client, audit: &App, wanted: &str) -> Result<Option<(Vec<Record>, bool)>, Failure> {
+    let text = format!("{wanted} order by attempt_no desc, $id desc limit {PAGE}");
+    let mut records = client.records(audit, &text, &[], false)?.records;
+    let full = records.len() >= PAGE;
+    let attempts_end = |last: &Record| last.text("record_type") != attempt::RECORD_TYPE;
+    if full && !records.last().is_some_and(attempts_end) {
+        return Ok(None);
+    }
+    records.sort_by_key(Record::id);
+    Ok(Some((records, full)))
 }
 
 /// A record that was read, or a line among the damaged ones: it must hide no other record.

@@ -180,11 +180,12 @@ fn one(
         ));
     };
     let (client, audit) = (question.client, question.audit);
-    let mut all = if whole {
-        records::read_behind(rest, client, audit, &found.run_id)?
+    let state_records = if whole {
+        rest
     } else {
-        records::read(client, question.state, audit, &found.run_id)?
+        client.all_by_id(question.state, &records::of_run(&found.run_id), &[])?
     };
+    let mut all = records::read_behind(state_records, client, audit, &found.run_id, true)?;
     all.states.reverse();
     all.attempts.reverse();
     let run = all.run.take().unwrap_or(found);
@@ -204,6 +205,7 @@ fn one(
             attempts: all.attempts,
             resolutions: all.resolutions,
             archived: all.archived,
+            is_cut: all.is_cut,
             unlocked: all.unlocked,
             damaged: all.damaged,
             network,

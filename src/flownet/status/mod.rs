@@ -86,6 +86,8 @@ pub struct Detail {
     pub resolutions: Vec<Resolution>,
     /// An archive of the Run is on record.
     pub archived: bool,
+    /// Older Invocations were left out.
+    pub is_cut: bool,
     /// See [`crate::flownet::run::gather::Gathered`].
     pub unlocked: Vec<(String, u64)>,
     /// Records of the Run that cannot be read.

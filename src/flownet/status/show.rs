@@ -236,6 +236,7 @@ fn details(shown: Object, facts: &Facts, entry: &RunFacts, detail: &Detail, foun
         .with("node_states", states)
         .with("reconciliation", reconciliation(found))
         .with("recovery_identifiers", recovery(facts, entry, detail))
+        .with_some("older_invocations_left_out", detail.is_cut.then_some(true))
 }
 
 fn node_state(state: &NodeState, attempts: &[Attempt]) -> Object {
