@@ -68,6 +68,8 @@ const PRINCIPAL: &[&str] = &[
     "force-unlock-network",
     "archive-run",
 ];
+/// The commands that know how long files are kept.
+const FILES: &[&str] = &["run-network", "status"];
 /// The commands that work on the state app and the audit app.
 const CONTROL: &[&str] = &[
     "run-network",
@@ -182,16 +184,16 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "KSQL_FLOWNET_IO_DIR",
-        RUN,
+        FILES,
         Need::Sometimes,
         text(
-            "absolute directory of CSV inputs (in/) and outputs (out/); required when a node has inputs or outputs",
-            "CSV の入力 (in/) と出力 (out/) の絶対ディレクトリ。ノードに入出力があるとき必要",
+            "absolute directory of CSV inputs (in/) and outputs (out/); required by run-network when a node has inputs or outputs, also when it has them only in the definition of a stored Run",
+            "CSV の入力 (in/) と出力 (out/) の絶対ディレクトリ。ノードに入出力があるとき run-network に必要 (保存済みの Run の定義だけにあるときも)",
         ),
     ),
     variable(
         "KSQL_FLOWNET_IO_RETENTION_DAYS",
-        RUN,
+        FILES,
         Need::Optional("90"),
         text(
             "days after which a Run with inputs can no longer be resumed",
