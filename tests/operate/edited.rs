@@ -144,6 +144,15 @@ fn whether_a_node_may_be_repeated_is_looked_up_in_the_bundle() {
     desk.sandbox.clear_log();
     desk.status();
     assert!(desk.requests() <= 4, "{}", desk.requests());
+    let network = &desk.space.network_id;
+    let by_key = desk
+        .space
+        .run(&["status", network, "--profile", PROFILE, "--business-key", "k"]);
+    assert!(
+        said(&by_key).contains("field idempotent is 'false', expected 'true'"),
+        "{}",
+        said(&by_key)
+    );
 }
 
 /// A node that reads a CSV file and fails.

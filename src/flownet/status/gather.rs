@@ -1,4 +1,5 @@
-//! Reading for `status`: at most 4 requests for one Run, 3 and one per 500 Runs for a list.
+//! Reading for `status`: at most 4 requests for one Run (5 where a business key leads to one of which a node was saved by
+//! hand, or whose files may be gone), 3 and one per 500 Runs for a list.
 
 use super::{Detail, Facts, Question, RunFacts, Selection};
 use crate::flownet::definition::Network;
@@ -8,9 +9,6 @@ use crate::flownet::record::{DamagedRun, Hold, Lock, Run, hold, lock, run};
 use crate::flownet::run::gather::Gathered;
 use crate::flownet::run::{Failure, gather as records, inputs, stored};
 use crate::kintone::{Record, query};
-
-/// Requests that one Run may cost.
-const MOST_REQUESTS: u64 = 4;
 
 /// Reads what the question needs.
 pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
@@ -216,16 +214,14 @@ fn one(
 }
 
 /// The definition of the Run, where it tells what the records do not: what a saved Node State must say, and whether an old
-/// Run needs input files that may be gone. With it, why no start takes the Run on. Beyond its requests `status` does not
-/// look.
+/// Run needs input files that may be gone. With it, why no start takes the Run on.
 fn definition(question: &Question<'_>, run: &Run, all: &Gathered) -> (Option<Network>, Option<String>) {
     let open = run.lifecycle == Lifecycle::Active && run.status != RunStatus::Success;
     let saved = all.states.iter().any(|s| s.revision != s.business_revision);
     let expired = question
         .retention_days
         .and_then(|days| inputs::expired(run, days, question.now));
-    let spare = question.client.requests().total < MOST_REQUESTS;
-    if !(open && spare && (saved || expired.is_some())) || run.bundle_file_key.is_empty() {
+    if !(open && (saved || expired.is_some())) || run.bundle_file_key.is_empty() {
         return (None, None);
     }
     match stored::read_definition(question.client, question.state, run) {
