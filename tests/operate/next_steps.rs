@@ -422,7 +422,7 @@ fn a_job_that_cannot_start_is_told_with_its_reason_and_blamed_on_no_lock() {
         let yaml = std::fs::read_to_string(&file).expect("a file");
         std::fs::write(&file, yaml + inputs).expect("written");
         std::fs::write(desk.space.dir.join("io/in/a.csv"), "x\n1\n").expect("written");
-        let why = "the runner ended with exit status 134 before it executed anything";
+        let why = "nothing was executed: the runner ended with exit status 134";
         let started = said(&desk.space.run_network(&["--business-key", "k"]));
         assert!(
             started.contains(why) && started.contains("next: check KSQL_FLOW_BIN"),

@@ -22,6 +22,8 @@ pub const LOCK_CONFLICT: &str = "LOCK_CONFLICT";
 
 /// Text of an orphan without any terminal record (REC-24).
 pub const ORPHAN_TEXT: &str = "orphan RUNNING attempt had no terminal execution result";
+/// Beginning of what is said of an attempt whose runner did not get as far as its job.
+pub const NOTHING_EXECUTED: &str = "nothing was executed";
 /// Message of an orphan whose JOB log records contradict each other.
 pub const SEVERAL_TEXT: &str = "the JOB log has several records of this attempt";
 

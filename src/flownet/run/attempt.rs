@@ -22,7 +22,7 @@ use crate::flownet::lease::Lease;
 use crate::flownet::record::status::{AttemptStatus, NodeStatus};
 use crate::flownet::record::{Attempt, NodeState, Run, attempt};
 use crate::flownet::rule::classify::{
-    self, AttemptEnd as End, Evidence, JobLog, NodeEnd, PREPARE_FAILED, Reading, Verdict,
+    self, AttemptEnd as End, Evidence, JobLog, NOTHING_EXECUTED, NodeEnd, PREPARE_FAILED, Reading, Verdict,
 };
 use crate::flownet::rule::io_summary;
 use crate::flownet::rule::result::{Expected, ResultFile};
@@ -392,11 +392,11 @@ impl<'a> Trial<'a> {
 /// Why nothing of a job was executed.
 fn not_executed(launched: &Result<Exit, LaunchFailed>) -> String {
     match launched {
-        Err(e) => format!("the job could not be started: {e}"),
+        Err(e) => format!("{NOTHING_EXECUTED}: the job could not be started: {e}"),
         Ok(Exit { code: Some(code), .. }) => {
-            format!("the runner ended with exit status {code} before it executed anything")
+            format!("{NOTHING_EXECUTED}: the runner ended with exit status {code}")
         }
-        Ok(_) => "the runner was ended before it executed anything".to_owned(),
+        Ok(_) => format!("{NOTHING_EXECUTED}: the runner was ended by a signal"),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Action, Case, Detail, Effect, NextAction, WaitKind, WaitingOn, latest, states};
 use crate::flownet::record::status::{AttemptStatus, NodeStatus};
 use crate::flownet::record::{Attempt, NodeState};
-use crate::flownet::rule::classify::PREPARE_FAILED;
+use crate::flownet::rule::classify::{NOTHING_EXECUTED, PREPARE_FAILED};
 
 /// The key of a job's lock (RNR-44).
 pub fn key(profile: &str, job_id: &str) -> String {
@@ -40,7 +40,9 @@ fn waiting<'a>(
 
 /// What a Run waits for whose last start could not start a job: somebody should look why.
 pub(super) fn not_started(case: &Case<'_>) -> Option<WaitingOn> {
-    let (state, attempt) = waiting(case, |a| !a.error_message.trim().is_empty())?;
+    // A start that a signal stopped says nothing of the kind, and next to an audit of files there is no place for it.
+    let told = |text: &str| text.contains(NOTHING_EXECUTED) || text.starts_with('{');
+    let (state, attempt) = waiting(case, |a| told(&a.error_message))?;
     let why = match attempt.error_message.trim() {
         json if json.starts_with('{') => String::new(),
         said => format!(": {said}"),

@@ -545,3 +545,29 @@ proptest! {
         prop_assert_eq!(over, advice.waiting_on.is_none());
     }
 }
+
+#[test]
+fn only_a_job_that_could_not_start_is_told_as_one() {
+    use crate::flownet::rule::classify::{NOTHING_EXECUTED, PREPARE_FAILED};
+    let detail = "result file does not exist or could not be read";
+    let why = format!("{detail}; {NOTHING_EXECUTED}: the runner ended with exit status 1");
+    for (text, execution, kind) in [
+        // Stopped by a signal before the job.
+        (detail, "", WaitKind::Schedule),
+        (&why, "", WaitKind::Person),
+        (r#"{"version":1}"#, "", WaitKind::Person),
+        (r#"{"version":1}"#, "batch", WaitKind::Lock),
+        ("the lock prod:n0 is held since 10:00", "batch", WaitKind::Lock),
+    ] {
+        let mut world = World::of(&[(NodeStatus::Waiting, true, 1)]);
+        world.states[0].status_reason = PREPARE_FAILED.into();
+        let attempt = &mut world.attempts[0];
+        attempt.status = AttemptStatus::Cancelled;
+        attempt.result_code = PREPARE_FAILED.into();
+        attempt.error_message = text.into();
+        attempt.execution_id = execution.into();
+        let advice = world.advice();
+        assert_eq!(advice.situation, Situation::Waiting, "{text}");
+        assert_eq!(advice.waiting_on.map(|w| w.kind), Some(kind), "{text}");
+    }
+}
