@@ -17,4 +17,5 @@ mod job_unlock;
 mod next_steps;
 mod printed_lines;
 mod resolve;
+mod takeover;
 mod unlock;
