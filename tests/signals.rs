@@ -88,6 +88,34 @@ fn a_signal_that_leaves_a_node_unknown_says_so_although_others_could_still_run()
 }
 
 #[test]
+fn a_signal_that_leaves_work_to_do_leads_to_a_resume() {
+    let sandbox = Sandbox::seeded("signal-work", &["--orders", "1"], &[]);
+    let nodes = [
+        NodeSpec::new("a", &[], &["CANCELLED"]).not_idempotent(),
+        NodeSpec::new("b", &["a"], &["SUCCESS"]),
+        NodeSpec::new("c", &[], &["SUCCESS"]).sleeping(1500),
+    ];
+    let space = Workspace::new(&sandbox, "work", &nodes);
+    // Stopped after node a has ended and before node c is started.
+    sandbox.fault(
+        &json!({"match": {"method": "GET", "path": "/k/v1/records.json", "app": STATE.0, "contains": "CANCEL:"},
+        "nth": 1, "action": "hold_after"}),
+    );
+    let child = space.start(&["--business-key", "k"]);
+    let hold = sandbox.wait_for_hold();
+    signal(child.id(), "TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    sandbox.release(&hold, "proceed");
+    let told = ends(child);
+    let book = assert_sound(&sandbox, &space);
+    assert_eq!(book.nodes()["c"], "WAITING", "{told}");
+    assert!(
+        told.contains("--resume") && !told.contains("archive-run"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_shutdown_that_reaches_control_plane_and_job_is_one_request() {
     for name in ["TERM", "INT", "HUP"] {
         let sandbox = Sandbox::seeded(&format!("shutdown-{name}"), &["--orders", "1"], &[]);

@@ -500,3 +500,70 @@ fn an_edited_flag_does_not_do_away_with_the_approver() {
     assert_refused(&desk.resolve("a", "SUCCESS", &[]), "DISTINCT_APPROVER_REQUIRED");
     assert_done(&desk.resolve("a", "SUCCESS", &["--approved-by", "ito"]));
 }
+
+/// A result code that only the runner knows is no edit (RUN-27).
+#[test]
+fn a_code_of_another_runner_hinders_nothing() {
+    let nodes = [
+        NodeSpec::new("a", &[], &["SUCCESS_ITS_OWN_WAY"]).not_idempotent(),
+        NodeSpec::new("b", &["a"], &["FAILED", "SUCCESS"]),
+    ];
+    let desk = Desk::new("foreign_code", &nodes);
+    assert_eq!(text(&desk.book().attempts[0], "result_code"), "OK_WITH_WARNINGS");
+    for _ in 0..2 {
+        assert_done(&desk.space.run_network(&["--business-key", "k", "--resume"]));
+    }
+    assert_eq!(desk.space.executions().len(), 3);
+}
+
+/// What an edited flag makes impossible is not the news; the edit is.
+#[test]
+fn an_edited_flag_is_named_before_what_it_forbids() {
+    let desk = Desk::new(
+        "flag_first",
+        &[NodeSpec::new("a", &[], &["FAILED"]).not_idempotent()],
+    );
+    let (run, state) = (desk.run(), desk.state("a"));
+    desk.edit_state(&state, "idempotent", "true");
+    assert_refused(&desk.resolve("a", "CANCELLED", &[]), "RECONCILIATION_REQUIRED");
+    desk.edit_state(&state, "idempotent", "false");
+    // The bundle is what the flag is compared with.
+    let id = id(&run);
+    desk.sandbox
+        .edit(STATE.0, id, &json!({"source_bundle_attachment": {"value": []}}));
+    let refused = desk.resolve("a", "CANCELLED", &[]);
+    assert_refused(&refused, "RECONCILIATION_REQUIRED");
+    assert!(
+        said(&refused).contains("field source_bundle_attachment"),
+        "{}",
+        said(&refused)
+    );
+}
+
+/// The owner of another Run died; this Run is still one that was not asked to be resumed.
+#[test]
+fn a_death_resumes_only_the_run_of_the_dead() {
+    let nodes = [
+        NodeSpec::new("a", &[], &["FAILED", "SUCCESS"]),
+        NodeSpec::new("b", &["a"], &["SUCCESS"]),
+    ];
+    let desk = Desk::new("two_runs", &nodes);
+    let invocation = desk.book().invocations[0].clone();
+    for (field, value) in [
+        ("status", "RUNNING"),
+        ("result_code", "PENDING"),
+        ("finished_at", ""),
+    ] {
+        desk.edit_audit(&invocation, field, value);
+    }
+    desk.sandbox.fault(&json!({
+        "match": {"method": "POST", "path": "/k/v1/bulkRequest.json", "contains": "\"result_code\":{\"value\":\"OK\"}"},
+        "nth": 1, "times": 1, "action": "hold_before"
+    }));
+    let other = desk.space.start(&["--business-key", "k2"]);
+    desk.kill(other);
+    let ran = desk.space.executions().len();
+    let refused = desk.space.run_network(&["--business-key", "k"]);
+    assert_refused(&refused, "RUN_ALREADY_EXISTS");
+    assert_eq!(desk.space.executions().len(), ran, "nothing ran");
+}

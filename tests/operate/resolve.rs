@@ -208,9 +208,8 @@ fn preconditions_of_the_records() {
     desk.edit_state(&state, "status", "SUCCESS");
     assert_refused(&desk.resolve("a", "FAILED", &[]), "NODE_NOT_RESOLVABLE");
     desk.edit_state(&state, "status", "FAILED");
-    desk.edit_state(&state, "idempotent", "true");
-    assert_refused(&desk.resolve("a", "FAILED", &[]), "NODE_NOT_RESOLVABLE");
-    desk.edit_state(&state, "idempotent", "false");
+    let again = Desk::new("resolve_again", &[NodeSpec::new("a", &[], &["FAILED"])]);
+    assert_refused(&again.resolve("a", "FAILED", &[]), "NODE_NOT_RESOLVABLE");
     let attempt = desk.book().attempts[0].clone();
     desk.copy_audit(
         &attempt,

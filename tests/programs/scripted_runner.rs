@@ -3,8 +3,9 @@
 //! It keeps the JOB log exactly as kSQL-Flow does (lock record, start mark, end) and appends one line per execution to
 //! `executions.log`, so that a test can count how often a job really ran. The folder of both files is in
 //! `SCRIPTED_RUNNER_DIR`; the plan maps a job id to `{"ends": [...], "sleep_ms": n}`, one end per execution, the last
-//! one for all further ones. CSV inputs are read and checked, CSV outputs get one line. Ends: SUCCESS, FAILED, CANCELLED, NO_RESULT (the log says SUCCESS), VANISH (dies after its
-//! start mark, the log says RUNNING), CRASH (dies before anything), WRONG_JOB.
+//! one for all further ones. CSV inputs are read and checked, CSV outputs get one line. Ends: SUCCESS, FAILED, CANCELLED, NO_RESULT (the log
+//! says SUCCESS), VANISH (dies after its start mark, the log says RUNNING), CRASH (dies before anything), WRONG_JOB,
+//! SUCCESS_ITS_OWN_WAY (with a code of its own).
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -145,6 +146,7 @@ fn run(flags: &HashMap<&str, &str>) -> i32 {
     }
     let (status, code, exit_code, logged) = match end.as_str() {
         "FAILED" => ("FAILED", "SQL_ERROR", 1, "FAILED"),
+        "SUCCESS_ITS_OWN_WAY" => ("SUCCESS", "OK_WITH_WARNINGS", 0, "SUCCESS"),
         "CANCELLED" => ("CANCELLED", "CANCELLED", 3, "CANCELLED"),
         _ => ("SUCCESS", "OK", 0, "SUCCESS"),
     };

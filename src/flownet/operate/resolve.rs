@@ -186,6 +186,10 @@ fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Reso
             .fact("network_id", &run.network_id)
             .fact("profile", run.profile())
     };
+    // An edited `idempotent` would do away with the second person.
+    for state in all.states.iter().filter(|s| s.node_id == request.node_id) {
+        stored::refuse_edited_state(&desk.client, &desk.state, &run, state).map_err(about)?;
+    }
     let (state, decision) = decide(request, people, &all).map_err(about)?;
     let resolved = |resolution_key: &str, by: &str, at: &str, written: bool, status: RunStatus| Resolved {
         run_id: run.run_id.clone(),
@@ -214,8 +218,6 @@ fn round(desk: &Desk, request: &Request<'_>, people: &People<'_>) -> Result<Reso
         }
         Decision::Write(attempt_id, known) => (attempt_id, known),
     };
-    // Without this, an edited `idempotent` would do away with the second person.
-    stored::refuse_edited_state(&desk.client, &desk.state, &run, state).map_err(about)?;
     refuse_live(desk, &run, &all)?;
     let now = desk.clock.now();
     let mut ledger = Ledger::of(run.clone());

@@ -10,6 +10,7 @@ use std::fmt;
 
 use super::classify::PREPARE_FAILED;
 use super::reconcile::Records;
+use super::result::status_of_known;
 use crate::flownet::definition::Node;
 use crate::flownet::key::{self, KeyError};
 use crate::flownet::record::read::app_of;
@@ -140,24 +141,26 @@ pub fn status(
     })
 }
 
-/// An Attempt whose status is not the one that goes with its result code: both are written in one request (REC-23, ATT-05).
+/// An Attempt whose status no program can have written beside its other fields: status, result code and time of the end are
+/// one write (REC-23), and a known code has one status (RUN-24). An unknown code goes with any.
 pub fn ended_otherwise(attempt: &Attempt) -> Option<Edit> {
-    use AttemptStatus::{Cancelled, Failed, Running, Success, Unknown};
-    let code = attempt.result_code.as_str();
-    let expected = match code {
-        "PENDING" => Running,
-        "OK" | "NO_DATA" => Success,
-        PREPARE_FAILED => Cancelled,
-        // Every other code is an end without success; a blank one says nothing.
-        _ if !code.is_empty() && matches!(attempt.status, Running | Success) => match code {
-            "CANCELLED" => Cancelled,
-            "NO_EXECUTION_RESULT" | "INVALID_EXECUTION_RESULT" | "FORCED_TERMINATION" => Unknown,
-            _ => Failed,
-        },
-        _ => attempt.status,
+    let (code, ended) = (&attempt.result_code, !attempt.finished_at.is_empty());
+    let (expected, why) = match (attempt.status, status_of_known(code)) {
+        (AttemptStatus::Running, known) if ended => {
+            let status = known.map_or_else(|| "an end".to_owned(), value);
+            (status, "because it has a finished_at".to_owned())
+        }
+        (AttemptStatus::Running, _) => return None,
+        (_, _) if !ended => (
+            value(AttemptStatus::Running),
+            "because it has no finished_at".to_owned(),
+        ),
+        (status, Some(known)) if status != known => {
+            (value(known), format!("which goes with its result_code {code}"))
+        }
+        _ => return None,
     };
-    let text = format!("'{expected}', which goes with its result_code {code}");
-    (attempt.status != expected).then(|| of_attempt(attempt, text))
+    Some(of_attempt(attempt, format!("{expected}, {why}")))
 }
 
 /// Puts the blame on the record that somebody saved: a Node State whose revision is that of its last write was not edited,

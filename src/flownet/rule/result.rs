@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::flownet::canonical_json::text_order;
 use crate::flownet::key::MAX_SAFE_INTEGER;
+use crate::flownet::record::status::AttemptStatus;
 use crate::flownet::time::Timestamp;
 
 /// Longest id or code of a result, in bytes; all of them go into single-line fields.
@@ -437,6 +438,18 @@ fn known_code(code: &str) -> Option<(ResultStatus, i64)> {
         "LOCK_CONFLICT" => (Failed, 5),
         _ => return None,
     })
+}
+
+/// The end of an attempt that a known result code is stored with (ATT-05).
+pub fn status_of_known(code: &str) -> Option<AttemptStatus> {
+    // An attempt that met the lock of its job is stored as never begun.
+    known_code(code)
+        .filter(|_| code != "LOCK_CONFLICT")
+        .map(|(status, _)| match status {
+            ResultStatus::Success => AttemptStatus::Success,
+            ResultStatus::Failed => AttemptStatus::Failed,
+            ResultStatus::Cancelled => AttemptStatus::Cancelled,
+        })
 }
 
 /// Why a well-formed result may not be believed (RUN-23, and D-10 for the job id), in the contract's order.

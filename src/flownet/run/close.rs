@@ -44,6 +44,7 @@ pub fn nothing_to_do(run: &Run) -> Finish {
         code: "NOOP_ALREADY_SUCCESS",
         retry_brake_node_ids: Vec::new(),
         as_of: run.as_of.clone(),
+        halted: false,
         trouble: Vec::new(),
     }
 }

@@ -45,6 +45,8 @@ pub struct Finish {
     pub retry_brake_node_ids: Vec<String>,
     /// Its scheduled time; empty when it has none.
     pub as_of: String,
+    /// A node could have run and was not started any more.
+    pub halted: bool,
     /// Nodes that need a look, with their status reason.
     pub trouble: Vec<Trouble>,
 }

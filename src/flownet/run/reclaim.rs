@@ -70,6 +70,7 @@ pub fn take(
     known: Option<Dead>,
 ) -> Result<(Lease, Option<Dead>), NotTaken> {
     let mut dead = known;
+    let mut last = None;
     for _ in 0..ROUNDS {
         let request = wish();
         let (held_key, lock_key) = (request.held_key.clone(), request.lock_key.clone());
@@ -81,15 +82,17 @@ pub fn take(
             // Somebody else was quicker, or a person saved the record: whoever holds it now is examined as well.
             Err(AcquireError::Conflict(held)) => {
                 dead = Some(prove(with, &held_key, &lock_key, &held).map_err(NotTaken::Held)?);
+                last = Some(held);
             }
             Err(error) => return Err(NotTaken::Lock(error)),
             Ok(lease) => return Ok((lease, dead)),
         }
     }
-    Err(NotTaken::Held(Failure::new(
-        "LOCK_CONFLICT",
-        "the network lock changed hands again and again",
-    )))
+    let again = "its record was saved again and again meanwhile; repeat the command";
+    Err(NotTaken::Held(match last {
+        Some(held) => busy(conflict(&held, again)),
+        None => Failure::new("LOCK_CONFLICT", again),
+    }))
 }
 
 /// Proves that the owner of `held` is dead; anything else is a conflict.

@@ -22,7 +22,7 @@ use crate::flownet::rule::schedule::Scope;
 use crate::flownet::rule::select::{self, Selection};
 use crate::flownet::rule::transition::Permit;
 use crate::flownet::time::Timestamp;
-use crate::kintone::query;
+use crate::kintone::{Record, query};
 
 /// Did the owner that was just proved dead work on this Run? Then this start carries its work on (D-08).
 ///
@@ -37,7 +37,9 @@ pub fn is_interrupted_by(inside: &Inside<'_>, run: &Run) -> Result<bool, Failure
         repair::open_invocations_of(run),
     ]);
     let found = inside.ctx.client.all_by_id(&inside.ctx.audit, &condition, &[])?;
-    Ok(found.iter().any(|r| r.text("run_id") == run.run_id))
+    let of_run = |r: &Record| r.text("run_id") == run.run_id;
+    let own = found.iter().find(|r| r.text("record_key") == key);
+    Ok(own.map_or_else(|| found.iter().any(of_run), of_run))
 }
 
 /// Prepares an existing Run for the scheduler.

@@ -117,6 +117,7 @@ fn finish(ctx: &Context, lease: Lease, ready: &mut Ready, course: Course) -> Res
         code: ending.code,
         retry_brake_node_ids: ready.brakes.iter().map(|b| b.node_id.clone()).collect(),
         as_of: ready.ledger.run.get().as_of.clone(),
+        halted: course.halted,
         trouble: close::trouble(&ready.ledger, &course.said),
     })
 }

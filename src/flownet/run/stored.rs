@@ -59,6 +59,9 @@ pub fn refuse_edited_state(client: &Client, app: &App, run: &Run, state: &NodeSt
     if state.revision == state.business_revision {
         return Ok(());
     }
+    if let Some(edit) = edited::bundle(run) {
+        return Err(edited_run(run, &edit));
+    }
     let network = read_definition(client, app, run)?;
     match reconcile::against_definition(std::slice::from_ref(state), &network) {
         edits if edits.is_empty() => Ok(()),

@@ -320,8 +320,8 @@ pub(super) const ENTRIES: &[Entry] = &[
             SHOW_RUN,
             step(
                 "",
-                "where a record is named that was edited: put the named value back in kintone, then repeat the command with --resume; otherwise",
-                "編集されたレコードが示されている場合は、kintone でその値を元に戻し、同じコマンドを --resume 付きで繰り返す。それ以外の場合",
+                "where a record is named that was edited: put the named value back in kintone, then repeat the command (a start with --resume); otherwise",
+                "編集されたレコードが示されている場合は、kintone でその値を元に戻し、同じコマンド (起動なら --resume 付き) を繰り返す。それ以外の場合",
             ),
             ABANDON,
             CORRECTION_KEY,

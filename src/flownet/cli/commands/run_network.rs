@@ -288,7 +288,10 @@ fn unfinished(finish: &Finish, stopped: bool, known: &[(&'static str, String)]) 
         .find(|node| node.status == NodeStatus::Unknown.as_str());
     let first = unknown.or(finish.trouble.first()).map(|n| &n.node_id);
     let (entry, node) = match (locked, braked) {
-        _ if stopped && finish.code == "NODES_DEFERRED" => (Some("INTERRUPTED"), None),
+        // Whatever has ended badly, the next start has something to do.
+        _ if stopped && finish.halted && finish.aggregate != RunStatus::Unknown => {
+            (Some("INTERRUPTED"), None)
+        }
         // Only where the lock is what keeps the Run from going on.
         (Some((node, job_key)), _) if finish.code == "NODES_DEFERRED" => {
             failure = failure.fact("job_key", job_key.clone());

@@ -48,7 +48,10 @@ fn an_attempt(status: AttemptStatus, code: &str, started: bool) -> Attempt {
         execution_started_at: if started { NOW.into() } else { String::new() },
         runner_execution_started_at: String::new(),
         execution_id: String::new(),
-        finished_at: String::new(),
+        finished_at: match status {
+            AttemptStatus::Running => String::new(),
+            _ => NOW.into(),
+        },
         duration_sec: None,
         error_message: String::new(),
         read_count: 0,
@@ -400,8 +403,16 @@ fn each_edited_field_is_named_with_what_it_must_say() {
         ),
         (
             "RECORD_EDITED",
-            "field status is 'SUCCESS', expected 'RUNNING', which goes with its result_code PENDING",
-            |_, _, a| a.result_code = "PENDING".into(),
+            "field status is 'SUCCESS', expected 'RUNNING', because it has no finished_at",
+            |_, _, a| {
+                a.result_code = "PENDING".into();
+                a.finished_at.clear();
+            },
+        ),
+        (
+            "RECORD_EDITED",
+            "field status is 'RUNNING', expected 'SUCCESS', because it has a finished_at",
+            |_, _, a| a.status = AttemptStatus::Running,
         ),
         (
             "STATE_ATTEMPT_STATUS_MISMATCH",
@@ -512,4 +523,23 @@ fn the_record_that_was_saved_is_blamed() {
         "{}",
         blamed(true, 2)
     );
+}
+
+/// Runners may have codes that we do not know, with any end (RUN-27).
+#[test]
+fn an_unknown_result_code_goes_with_every_end() {
+    use AttemptStatus::{Cancelled, Failed, Success, Unknown};
+    for code in ["OK_WITH_WARNINGS", "PENDING", PREPARE_FAILED, "NEW_CODE", ""] {
+        for status in [Success, Failed, Cancelled, Unknown] {
+            let attempt = an_attempt(status, code, true);
+            assert_eq!(ended_otherwise(&attempt), None, "{status} {code}");
+        }
+    }
+    for code in ["OK", "NO_DATA"] {
+        assert_eq!(ended_otherwise(&an_attempt(Success, code, true)), None);
+        for status in [Failed, Cancelled, Unknown] {
+            assert!(ended_otherwise(&an_attempt(status, code, true)).is_some());
+        }
+    }
+    assert!(ended_otherwise(&an_attempt(Success, "ASSERT_FAILED", true)).is_some());
 }

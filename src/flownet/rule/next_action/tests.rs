@@ -70,7 +70,10 @@ fn attempt(node: &str, number: u64, status: AttemptStatus, code: &str) -> Attemp
         execution_started_at: "2026-08-29T10:00:00Z".into(),
         runner_execution_started_at: String::new(),
         execution_id: String::new(),
-        finished_at: String::new(),
+        finished_at: match status {
+            AttemptStatus::Running => String::new(),
+            _ => "2026-08-29T10:05:00Z".into(),
+        },
         duration_sec: None,
         error_message: "what the runner said".into(),
         read_count: 0,
@@ -107,7 +110,9 @@ impl World {
                 let code = match is {
                     AttemptStatus::Running => "PENDING",
                     AttemptStatus::Success => "OK",
-                    _ => "SQL_ERROR",
+                    AttemptStatus::Cancelled => "CANCELLED",
+                    AttemptStatus::Unknown => "NO_EXECUTION_RESULT",
+                    AttemptStatus::Failed => "SQL_ERROR",
                 };
                 attempts.push(attempt(&node, number, is, code));
             }
