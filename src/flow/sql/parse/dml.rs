@@ -3,7 +3,6 @@
 use super::{Parse, Parser};
 use crate::flow::sql::ast::{Assignment, Expr, InsertSource, Merge, Name, Source, Statement, Table, Target};
 use crate::flow::sql::diagnostic::{Problem, code};
-use crate::flow::sql::lex::TokenKind;
 use crate::flow::sql::message::say;
 use crate::flow::sql::position::Span;
 use crate::flow::sql::{render, walk};
@@ -184,12 +183,12 @@ impl Parser<'_> {
         )))
     }
 
-    /// A value to write, which may begin with a plus before a number (LNG-47).
+    /// A value to write, in which a number may have a plus, results of CASE and IF included (LNG-47).
     fn written_value(&mut self) -> Parse<Expr> {
-        if self.eat_symbol("+") && !matches!(self.token().kind, TokenKind::Number(_)) {
-            return Err(self.unexpected(&say!("a number", "数値")));
-        }
-        self.value()
+        let outer = std::mem::replace(&mut self.in_written_value, true);
+        let value = self.value();
+        self.in_written_value = outer;
+        value
     }
 
     /// The table that rows to write are taken from: a table of an app is none (LNG-146, LNG-149).

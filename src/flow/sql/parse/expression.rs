@@ -70,6 +70,14 @@ impl Parser<'_> {
                     }
                 })
             }
+            TokenKind::Symbol("+") if self.in_written_value => {
+                self.advance();
+                let TokenKind::Number(text) = &self.token().kind else {
+                    return Err(self.unexpected(&say!("a number", "数値")));
+                };
+                let number = self.advance().span;
+                Ok(Expr::Number(text.clone(), span.to(number)))
+            }
             TokenKind::Symbol("(") => {
                 self.advance();
                 let inner = if self.at_query() {

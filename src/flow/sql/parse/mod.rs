@@ -140,6 +140,7 @@ pub fn statements(tokens: &[Token], context: Context<'_>) -> (Vec<Parsed>, Vec<P
         start: Span::default(),
         depth: 0,
         in_where: false,
+        in_written_value: false,
         apps: Vec::new(),
         problems: Vec::new(),
     };
@@ -186,6 +187,8 @@ struct Parser<'a> {
     depth: usize,
     /// Inside a WHERE condition, where kintone's own functions may stand.
     in_where: bool,
+    /// Inside a value that DML writes, where a number may have a plus (LNG-47).
+    in_written_value: bool,
     /// Apps of the statement in hand.
     apps: Vec<AppId>,
     problems: Vec<Problem>,

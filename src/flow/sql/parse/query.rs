@@ -14,9 +14,11 @@ impl Parser<'_> {
 
     /// A query inside parentheses or a statement: kintone's functions are allowed again only in its own WHERE.
     pub(super) fn subquery(&mut self) -> Parse<Query> {
-        let outer = std::mem::replace(&mut self.in_where, false);
+        let in_where = std::mem::replace(&mut self.in_where, false);
+        let in_written_value = std::mem::replace(&mut self.in_written_value, false);
         let result = self.nested(Self::query);
-        self.in_where = outer;
+        self.in_where = in_where;
+        self.in_written_value = in_written_value;
         result
     }
 
