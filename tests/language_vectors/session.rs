@@ -350,6 +350,9 @@ fn places_of_run_time_errors_are_places_of_the_script() {
         (found[0].line, found[0].column, found[0].code),
         (4, 3, "KSQL1202")
     );
+    let sorted = self::script("SELECT 1 AS a;\nSELECT 名前 FROM APP30\n  KORDER BY 名前, タグ LIMIT 1");
+    let found = session.check(&sorted).unwrap();
+    assert_eq!((found[0].line, found[0].column), (4, 17));
 }
 
 #[test]

@@ -171,6 +171,22 @@ impl FieldType {
         )
     }
 
+    /// kintone takes the field in `order by` (LNG-131).
+    pub fn is_sortable(self) -> bool {
+        !matches!(
+            self,
+            Self::MultiLineText
+                | Self::RichText
+                | Self::CheckBox
+                | Self::MultiSelect
+                | Self::UserSelect
+                | Self::OrganizationSelect
+                | Self::GroupSelect
+                | Self::File
+                | Self::Subtable
+        )
+    }
+
     /// Values are one or more of the field's options.
     pub fn has_options(self) -> bool {
         matches!(

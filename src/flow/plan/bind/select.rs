@@ -289,7 +289,17 @@ impl Binder<'_> {
                 )
                 .at(key.expr.span()));
             };
-            let code = scope.column(id).map_or("$id", |column| &column.info.name);
+            let source = scope.column(id);
+            let code = source.map_or("$id", |column| &column.info.name);
+            let kind = source.and_then(|column| column.info.kind.field());
+            if let Some(kind) = kind.filter(|kind| !kind.is_sortable()) {
+                let kind = kind.name();
+                return Err(EngineError::argument(say!(
+                    "KORDER BY {code}: kintone does not sort by a field of type {kind}",
+                    "KORDER BY {code}: kintone は {kind} フィールドでは並べ替えできません"
+                ))
+                .at(key.expr.span()));
+            }
             parts.push(format!("{code} {}", if key.descending { "desc" } else { "asc" }));
         }
         Ok(parts.join(", "))
