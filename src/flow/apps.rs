@@ -154,4 +154,9 @@ pub trait Apps: Sync {
 
     /// All apps that can be seen, at most 1,000, for `SHOW APPS`.
     fn list(&self) -> Result<Vec<AppSummary>, AppsError>;
+
+    /// Why [`list`](Self::list) is refused whatever kintone answers; sends nothing.
+    fn list_refusal(&self) -> Option<Message> {
+        None
+    }
 }

@@ -147,3 +147,31 @@ fn a_read_that_fails_to_the_last_attempt_has_exhausted_its_retries() {
         "{ended:?}"
     );
 }
+
+/// LNG-10, LNG-19
+#[test]
+fn show_apps_with_api_tokens_is_refused_before_the_first_statement() {
+    let (sandbox, bench) = start();
+    let written = "UPSERT INTO LAPP_items (code) VALUES ('a') KEY (code);\n";
+    for listing in [
+        "SHOW APPS",
+        "WITH a AS (SHOW APPS) SELECT COUNT(*) AS n FROM a",
+        "INSERT INTO LAPP_items (code) WITH a AS (SHOW APPS) SELECT アプリ名 FROM a",
+    ] {
+        bench.write("job.sql", &format!("-- @ksql dialect: 1\n{written}{listing}"));
+        for command in [
+            "run -f job.sql --lock local-only",
+            "validate -f job.sql",
+            "explain -f job.sql",
+        ] {
+            let ended = bench.line(command);
+            assert_eq!(ended.code, Some(1), "{command}: {ended:?}");
+            let told = format!("{}{}", ended.stdout, ended.stderr);
+            assert!(
+                told.contains("3:1 error KSQL1202 ArgumentError: SHOW APPS needs auth.type password"),
+                "{command}: {ended:?}"
+            );
+        }
+        assert!(stored(&sandbox, "code").is_empty(), "{listing}");
+    }
+}

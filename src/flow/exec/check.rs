@@ -1,5 +1,6 @@
 //! What a run would refuse whatever is stored, found before its first statement: conditions that only kintone can decide
-//! and that cannot be sent, by the decisions of the run itself (LNG-10, LNG-50, LNG-62, LNG-131).
+//! and that cannot be sent, by the decisions of the run itself (LNG-10, LNG-50, LNG-62, LNG-131), and a list of apps that
+//! the account does not see (LNG-19).
 
 use crate::flow::dml::{BoundDml, Rows, filled_values};
 use crate::flow::plan::query::{BoundQuery, BoundSelect, CteBody, Parameter};
@@ -20,7 +21,8 @@ impl Executor<'_, '_> {
                     self.check_query(&recursive.seed)?;
                     self.check_select(&recursive.step)?;
                 }
-                CteBody::Series(_) | CteBody::ShowApps | CteBody::Describe(_) => {}
+                CteBody::ShowApps => self.check_list()?,
+                CteBody::Series(_) | CteBody::Describe(_) => {}
             }
         }
         self.check_parameters(&query.parameters)?;
@@ -29,6 +31,12 @@ impl Executor<'_, '_> {
             .unions
             .iter()
             .try_for_each(|(_, branch)| self.check_select(branch))
+    }
+
+    /// Refuses SHOW APPS where the account is known to see no list of apps (LNG-19).
+    pub(super) fn check_list(&self) -> Result<(), EngineError> {
+        let refusal = self.reader.apps().list_refusal();
+        refusal.map_or(Ok(()), |why| Err(EngineError::argument(why)))
     }
 
     /// The same for subqueries.

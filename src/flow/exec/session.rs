@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
                 self.executor().check_parameters(&bound.parameters)
             }
             ast::Statement::Describe(app) => self.world.form(resolved(app)?).map(|_| ()),
-            ast::Statement::ShowApps => Ok(()),
+            ast::Statement::ShowApps => self.executor().check_list(),
             ast::Statement::Explain(inner) => match &**inner {
                 ast::Statement::CreateTemp(_, query) => {
                     let bound = self.bind(query)?;

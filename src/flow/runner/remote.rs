@@ -186,10 +186,7 @@ impl Apps for Remote<'_> {
 
     fn list(&self) -> Result<Vec<AppSummary>, AppsError> {
         let Authentication::Password { user, password } = &self.profile.auth else {
-            return Err(own(Failure::invalid(say!(
-                "SHOW APPS needs auth.type password: an API token sees its own app only",
-                "SHOW APPS には auth.type password が必要です。API トークンで見えるのはそのアプリだけです"
-            ))));
+            return Err(own(Failure::invalid(list_needs_password())));
         };
         let address = App {
             id: 0,
@@ -225,6 +222,20 @@ impl Apps for Remote<'_> {
         apps.truncate(MAX_APPS);
         Ok(apps)
     }
+
+    fn list_refusal(&self) -> Option<Message> {
+        match self.profile.auth {
+            Authentication::Password { .. } => None,
+            Authentication::ApiToken => Some(list_needs_password()),
+        }
+    }
+}
+
+fn list_needs_password() -> Message {
+    say!(
+        "SHOW APPS needs auth.type password: an API token sees its own app only",
+        "SHOW APPS には auth.type password が必要です。API トークンで見えるのはそのアプリだけです"
+    )
 }
 
 /// A record body with the values of one row.
