@@ -30,14 +30,19 @@ use crate::flow::sql::message::{Language, Message, say};
 /// Requests of one job for its lock and its record in the log app, while nothing goes wrong: the fields of the app, who
 /// holds the lock, the lock, the final record.
 const LOG_REQUESTS: u64 = 4;
+/// The start mark, which a start for an orchestrator stores (RNR-76).
+const START_MARK_REQUESTS: u64 = 1;
 
-/// Requests for lock and log of a job that sends so many write requests: checkpoints come with them (RNR-72). A start for
-/// an orchestrator is one more.
+/// Requests for lock and log of a job that sends so many write requests: checkpoints come with them (RNR-72). Whether an
+/// orchestrator starts it, and asks for the start mark, is not known before.
 pub fn log_requests(writes: Estimate) -> Estimate {
     Estimate {
         least: LOG_REQUESTS + recorder::checkpoints(writes.least),
         // Time brings checkpoints too.
-        most: writes.exact().filter(|writes| *writes == 0).map(|_| LOG_REQUESTS),
+        most: writes
+            .exact()
+            .filter(|writes| *writes == 0)
+            .map(|_| LOG_REQUESTS + START_MARK_REQUESTS),
     }
 }
 

@@ -210,3 +210,26 @@ fn a_plan_speaks_the_language_of_its_reader() {
     assert_eq!(queries(&english), queries(&japanese));
     assert_eq!(queries(&english).len(), 2, "{english}");
 }
+
+/// RNR-76: the start mark is one request more.
+#[test]
+fn a_plan_allows_for_a_start_by_an_orchestrator() {
+    let sandbox = Sandbox::start("flow-explain");
+    let bench = Bench::on(&sandbox);
+    bench.write(
+        "job.sql",
+        "-- @ksql name: j\n-- @ksql dialect: 1\nSELECT 金額 FROM LAPP_受注;\n",
+    );
+    let english = started(&bench, "explain").expect("explained").stdout;
+    assert!(english.contains(", 4 to 5 for lock and log;"), "{english}");
+    let mut command = bench.command(&["explain", "-f", "job.sql"]);
+    let japanese = Ended::of(command.env("LANG", "ja_JP.UTF-8").output().expect("started")).stdout;
+    assert!(japanese.contains("ロックとログ 4～5。"), "{japanese}");
+    let orchestrated =
+        "run --result-json r.json --correlation-id netrun_1 --attempt-id attempt_1 --expected-job-id j";
+    for (run, requests) in [("run", 4), (orchestrated, 5)] {
+        sandbox.clear_log();
+        started(&bench, run).expect("run");
+        assert_eq!(Sent::of(&sandbox.log(), JOB_LOG.0).log, requests, "{run}");
+    }
+}
