@@ -7,6 +7,7 @@ use crate::flow::value::{is_number, plain_decimal};
 
 use super::part::Sent;
 use super::{LATER, PushField, quoted};
+use crate::flow::plan::filter::{ServerOperator, ServerTest};
 use crate::flow::plan::scalar::Scalar;
 use crate::flow::plan::types::Type;
 
@@ -96,6 +97,23 @@ pub(super) fn comparison(
         }
         _ => Sent::Nothing,
     }
+}
+
+/// A test that only kintone evaluates, as written, or its complement. To kintone an empty date is neither before nor
+/// behind a day: the complement of either has to ask for it, so that a record passes a test or its NOT (LNG-40, LNG-62).
+pub(super) fn server_test(field: PushField<'_>, test: &ServerTest, circumstances: Circumstances) -> Sent {
+    let (code, text) = (field.code, test.query(field.code));
+    let ordered = matches!(
+        test.operator,
+        ServerOperator::Compare(
+            Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual
+        )
+    );
+    let maybe_empty = matches!(field.kind.field(), Some(FieldType::Date | FieldType::DateTime));
+    if test.negated && ordered && maybe_empty && !circumstances.never_empty {
+        return Sent::Exact(format!("({text} or {code} {NO_TIME})"));
+    }
+    Sent::Exact(text)
 }
 
 /// Asks for empty numbers (KTB-68).

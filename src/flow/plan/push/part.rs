@@ -1,6 +1,6 @@
 //! One part of a condition: its text for kintone, and how sure it is that the text finds the same records.
 
-use super::leaf::{Circumstances, Operand, comparison, membership};
+use super::leaf::{Circumstances, Operand, comparison, membership, server_test};
 use super::text::grouped;
 use super::{Decision, Limits, PushField};
 use crate::flow::plan::filter::{Filter, List};
@@ -96,6 +96,13 @@ pub(super) struct Pusher<'p, 'f> {
 }
 
 impl Pusher<'_, '_> {
+    fn circumstances(&self, column: ColumnId, beside: &Beside<'_>) -> Circumstances {
+        Circumstances {
+            never_empty: beside.exclude_empty(column),
+            tested_again: self.decision == Decision::Tested,
+        }
+    }
+
     /// The text for a part of the condition.
     pub fn part(&self, filter: &Filter, beside: &Beside<'_>) -> Sent {
         match filter {
@@ -137,11 +144,7 @@ impl Pusher<'_, '_> {
                 ..
             } => match ((self.field)(*id), Operand::of(right)) {
                 (Some(field), Some(value)) => {
-                    let circumstances = Circumstances {
-                        never_empty: beside.exclude_empty(*id),
-                        tested_again: self.decision == Decision::Tested,
-                    };
-                    comparison(field, *operator, value, circumstances)
+                    comparison(field, *operator, value, self.circumstances(*id, beside))
                 }
                 _ => Sent::Nothing,
             },
@@ -157,7 +160,7 @@ impl Pusher<'_, '_> {
                 _ => Sent::Nothing,
             },
             Filter::Server(test) => match (self.field)(test.column) {
-                Some(field) => Sent::Exact(test.query(field.code)),
+                Some(field) => server_test(field, test, self.circumstances(test.column, beside)),
                 None => Sent::Nothing,
             },
             _ => Sent::Nothing,
