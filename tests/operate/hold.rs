@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::desk::{Desk, assert_done, assert_refused, disturbances, id, json_of, park};
-use crate::network::{NodeSpec, said, text};
+use crate::network::{NodeSpec, PROFILE, said, text};
 use crate::sandbox::STATE;
 
 fn state_of(desk: &Desk) -> Json {
@@ -331,4 +331,35 @@ fn a_damaged_hold_holds_and_a_release_repairs_it() {
     );
     assert_done(&desk.space.run_network(&["--business-key", "k", "--resume"]));
     desk.assert_sound();
+}
+
+/// The state app keeps the holds of all networks for ever; a list must not read them all.
+#[test]
+fn a_list_reads_the_holds_of_its_own_runs_only() {
+    let desk = Desk::held("hold_list");
+    let value = |v: &str| json!({ "value": v });
+    let state = json!({
+        "state": "RELEASED", "requested_by": "a", "reason": "r", "requested_at": "2026-11-30T00:00:00.000Z",
+        "accepted_at": null, "released_at": "2026-11-30T00:00:00.000Z", "release_reason": "x",
+        "release_requested_by": "b",
+    });
+    for hundred in 0..6 {
+        let records: Vec<Json> = (0..100)
+            .map(|n| {
+                let run = format!("other{}", hundred * 100 + n);
+                json!({
+                    "record_type": value("CANCEL_REQUEST"), "record_key": value(&format!("CANCEL:{run}")),
+                    "run_id": value(&run), "status_reason": value(&state.to_string()),
+                })
+            })
+            .collect();
+        desk.sandbox.insert(STATE.0, &records);
+    }
+    desk.sandbox.clear_log();
+    let list = desk
+        .space
+        .run(&["status", &desk.space.network_id, "--profile", PROFILE, "--json"]);
+    let shown = json_of(&list);
+    assert_eq!(shown["runs"][0]["situation"], "HELD", "{shown:#}");
+    assert!(desk.requests() <= 2, "{}", desk.requests());
 }

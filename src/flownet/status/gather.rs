@@ -10,6 +10,9 @@ use crate::flownet::run::gather::Gathered;
 use crate::flownet::run::{Failure, gather as records, inputs, stored};
 use crate::kintone::{Record, query};
 
+/// Runs whose holds are asked for by id; the query has to fit into one request. Beyond that, those of the whole app are read.
+const MOST_NAMED: usize = 100;
+
 /// Reads what the question needs.
 pub fn gather(question: &Question<'_>) -> Result<Facts, Failure> {
     let lock_key = key::lock_key(question.profile, question.network_id)?;
@@ -108,7 +111,11 @@ fn list(question: &Question<'_>, lock_key: &str) -> Result<Facts, Failure> {
     runs.sort_by(|a, b| crate::flownet::canonical_json::text_order(&a.run_id, &b.run_id));
     let mut holds = Vec::new();
     if !runs.is_empty() {
-        let condition = query::one_of("record_type", &[hold::RECORD_TYPE]);
+        let mut condition = query::one_of("record_type", &[hold::RECORD_TYPE]);
+        if runs.len() <= MOST_NAMED {
+            let ids: Vec<&str> = runs.iter().map(|r| r.run_id.as_str()).collect();
+            condition = query::and(&[condition, query::one_of("run_id", &ids)]);
+        }
         for record in question.client.all_by_id(question.state, &condition, &[])? {
             // A damaged hold of another network must not hide this one.
             if runs.iter().any(|r| r.run_id == record.text("run_id")) {
