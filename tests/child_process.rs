@@ -345,11 +345,13 @@ fn signals_in_a_row_are_one_request_and_a_later_one_is_urgent() {
     }
     assert_eq!(stop.count(), 1);
     while !stop.is_urgent() {
-        kill_process(own, Signal::INT).expect("sent");
+        // Unlike SIGINT and SIGHUP, this one is not ignored by what is started in the background.
+        kill_process(own, Signal::TERM).expect("sent");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(stop.count(), 2);
 }
+
 fn describe(bench: &Bench, script: &str) -> Result<Vec<u8>, (ChildCode, String)> {
     machine::describe_profile(&bench.runner(script, LONG), &StopSignal::new())
         .map_err(|e| (e.code, e.to_string()))
