@@ -272,6 +272,18 @@ impl Desk {
             .edit(AUDIT.0, id(record), &json!({ field: { "value": value } }));
     }
 
+    /// The first invocation again as its process would leave it that died before it said how it ended.
+    pub fn reopen_invocation(&self) {
+        let invocation = self.book().invocations[0].clone();
+        for (field, value) in [
+            ("status", "RUNNING"),
+            ("result_code", "PENDING"),
+            ("finished_at", ""),
+        ] {
+            self.edit_audit(&invocation, field, value);
+        }
+    }
+
     /// Deletes an audit record, as a person in the browser.
     pub fn delete_audit(&self, record: &Json) {
         self.delete(AUDIT.0, id(record));

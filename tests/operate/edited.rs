@@ -548,14 +548,7 @@ fn a_death_resumes_only_the_run_of_the_dead() {
         NodeSpec::new("b", &["a"], &["SUCCESS"]),
     ];
     let desk = Desk::new("two_runs", &nodes);
-    let invocation = desk.book().invocations[0].clone();
-    for (field, value) in [
-        ("status", "RUNNING"),
-        ("result_code", "PENDING"),
-        ("finished_at", ""),
-    ] {
-        desk.edit_audit(&invocation, field, value);
-    }
+    desk.reopen_invocation();
     desk.sandbox.fault(&json!({
         "match": {"method": "POST", "path": "/k/v1/bulkRequest.json", "contains": "\"result_code\":{\"value\":\"OK\"}"},
         "nth": 1, "times": 1, "action": "hold_before"

@@ -164,6 +164,41 @@ fn a_lock_that_may_be_ours_is_not_called_free() {
     assert!(desk.book().held_locks.is_empty());
 }
 
+/// Not applied, applied with its answer lost, refused for now: the same command goes on. Refused for good: nothing is taken,
+/// and the command may be repeated.
+#[test]
+fn whatever_becomes_of_the_takeover_the_command_or_its_repetition_goes_on() {
+    for (n, (action, goes_on)) in [
+        ("drop_before", true),
+        ("drop_after", true),
+        ("503", true),
+        ("403", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let desk = killed(&format!("archive_fate_{n}"));
+        let matching = json!({"method": "POST", "contains": "NETWORK_LOCK_FORCE_RELEASED"});
+        desk.sandbox.fault(&match action.parse::<u16>() {
+            Ok(status) => {
+                json!({"match": matching, "nth": 1, "times": 1, "action": "status", "status": status, "body": "{}"})
+            }
+            Err(_) => json!({"match": matching, "nth": 1, "times": 1, "action": action}),
+        });
+        let mut output = desk.archive(&[]);
+        if !goes_on {
+            assert_refused(&output, "LOCK_UNAVAILABLE");
+            assert_eq!(line(&output).1["lock_released"], json!(true));
+            assert!(said(&output).contains("next: "), "{}", said(&output));
+            output = desk.archive(&[]);
+        }
+        assert_done(&output);
+        assert_eq!(desk.events("NETWORK_LOCK_FORCE_RELEASED").len(), 1, "{action}");
+        assert_eq!(desk.events("RUN_ARCHIVED").len(), 1, "{action}");
+        assert!(desk.book().held_locks.is_empty(), "{action}");
+    }
+}
+
 #[test]
 fn a_record_that_is_saved_before_the_takeover_is_examined_again() {
     let desk = killed("archive_saved");
@@ -198,14 +233,7 @@ fn the_lock_of_an_owner_under_another_name_proves_nothing() {
 #[test]
 fn an_invocation_that_was_left_open_ends_with_its_run() {
     let desk = Desk::new("archive_open", FAILED);
-    let invocation = desk.book().invocations[0].clone();
-    for (field, value) in [
-        ("status", "RUNNING"),
-        ("result_code", "PENDING"),
-        ("finished_at", ""),
-    ] {
-        desk.edit_audit(&invocation, field, value);
-    }
+    desk.reopen_invocation();
     assert_done(&desk.archive(&[]));
     let invocation = desk.book().invocations[0].clone();
     assert_eq!(

@@ -43,7 +43,7 @@ pub(super) fn take_over(
         // Answered with success and yet not to be seen: only a repetition of the very same request can tell.
         if let Err(error) = answer {
             if refused && error.kind() == ErrorKind::Invalid {
-                return one_after_the_other(request, token, dead);
+                return one_after_the_other(request, token, dead, sent);
             }
             let hopeless = refused && !error.is_transient();
             if hopeless || tries >= ACQUIRE_TRIES {
@@ -65,11 +65,12 @@ fn one_after_the_other(
     request: &Request,
     token: &str,
     dead: &Forced<'_>,
+    sent: bool,
 ) -> Result<(u64, u64), AcquireError> {
     match dead.release(&*request.store, &*request.clock, &request.state, &request.audit) {
         // Whoever inserts next has it; a rival shows as a conflict.
         Ok(_) | Err(ForcedError::Changed | ForcedError::ByOther) => insert(request, token),
-        Err(ForcedError::Refused(e) | ForcedError::Unconfirmed(e)) => Err(AcquireError::Unavailable(e)),
+        Err(ForcedError::Refused(e) | ForcedError::Unconfirmed(e)) => Err(AcquireError::after(sent, e)),
         Err(ForcedError::Broken(e)) => Err(AcquireError::Broken(e)),
     }
 }

@@ -10,7 +10,7 @@ use crate::flow::plan::catalog::Catalog;
 use crate::flow::plan::query::{BoundQuery, Output};
 use crate::flow::plan::scalar::{ColumnId, Scalar};
 use crate::flow::plan::scope::{Origin, Scope, ScopeSource};
-use crate::flow::sql::ast::{self, InsertSource, Inspection, Item, Name, Select};
+use crate::flow::sql::ast::{self, InsertSource, Inspection, Item, Name};
 use crate::flow::sql::message::say;
 
 use super::{BoundDml, BoundInsert, BoundUpsert, Rows, mentioned};
@@ -169,27 +169,7 @@ pub(super) fn merge(world: &mut World<'_>, flow: bool, merge: &ast::Merge) -> Re
         .iter()
         .map(|assignment| Item::Expr(assignment.value.clone(), Some(assignment.field.clone())))
         .collect();
-    let query = ast::Query {
-        recursive: false,
-        ctes: Vec::new(),
-        cycle: None,
-        first: Select {
-            distinct: false,
-            items,
-            from: Some(merge.source.clone()),
-            joins: Vec::new(),
-            filter: None,
-            grouping: None,
-            having: None,
-            order: Vec::new(),
-            kintone_order: false,
-            limit: None,
-            offset: 0,
-            span,
-        },
-        unions: Vec::new(),
-        span,
-    };
+    let query = ast::Query::over(merge.source.clone(), items, span);
     let keys = std::slice::from_ref(&merge.key);
     let fields = keyed_fields(flow, &form, &names, keys)?;
     let mut binder = Binder::new(world);

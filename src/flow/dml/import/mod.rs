@@ -13,7 +13,7 @@ use crate::flow::plan::catalog::Catalog;
 use crate::flow::plan::types::{ColumnInfo, Type};
 use crate::flow::sql::ast::{
     ColumnRef, Expr, Header, Import, ImportFormat, InsertSource, Inspection, Item, Mapping, Name, Query,
-    Select, Source, Table,
+    Source, Table,
 };
 use crate::flow::sql::message::{Message, say};
 
@@ -196,27 +196,7 @@ fn over_file(import: &Import, columns: &[ColumnInfo]) -> Query {
         table: Table::Temp(named(IMPORT_TABLE)),
         alias: None,
     };
-    Query {
-        recursive: false,
-        ctes: Vec::new(),
-        cycle: None,
-        first: Select {
-            distinct: false,
-            items,
-            from: Some(source),
-            joins: Vec::new(),
-            filter: None,
-            grouping: None,
-            having: None,
-            order: Vec::new(),
-            kintone_order: false,
-            limit: None,
-            offset: 0,
-            span,
-        },
-        unions: Vec::new(),
-        span,
-    }
+    Query::over(source, items, span)
 }
 
 /// The names that a file without header line gets.

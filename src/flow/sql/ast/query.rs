@@ -206,3 +206,30 @@ pub struct Query {
     /// Where.
     pub span: Span,
 }
+
+impl Query {
+    /// `SELECT items FROM source`, as statements that write make it of what they are given.
+    pub fn over(source: Source, items: Vec<Item>, span: Span) -> Self {
+        Self {
+            recursive: false,
+            ctes: Vec::new(),
+            cycle: None,
+            first: Select {
+                distinct: false,
+                items,
+                from: Some(source),
+                joins: Vec::new(),
+                filter: None,
+                grouping: None,
+                having: None,
+                order: Vec::new(),
+                kintone_order: false,
+                limit: None,
+                offset: 0,
+                span,
+            },
+            unions: Vec::new(),
+            span,
+        }
+    }
+}
